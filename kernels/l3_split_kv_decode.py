@@ -1,0 +1,275 @@
+"""Split-KV decode: several programs share one sequence, a second kernel merges what they found.
+
+Lesson: l3_split_kv_decode. Reference: paged_attention_reference.
+Source: own; the idea is Flash-Decoding (Dao, Haziza, Massa, Sizov, 2023).
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.checks import PagedInputs, check_lesson_inputs, check_runnable, check_tensor, require
+from kernels.l2_paged_decode import attend_pages
+from kernels.launch import Launch, choose_launch, input_arguments, new_outputs, num_sms
+from kernels.online_softmax import online_softmax_step
+
+
+# region range
+@triton.jit
+def split_range(seq_len, split_id, num_splits, PAGE_SIZE: tl.constexpr):
+    """Logical pages [page_begin, page_end) of one split; empty where page_begin >= page_end."""
+    num_pages = tl.cdiv(seq_len, PAGE_SIZE)  #: range_pages
+    pages_per_split = tl.cdiv(num_pages, num_splits)  #: pages_per_split
+    page_begin = split_id * pages_per_split  #: begin
+    page_end = tl.minimum(page_begin + pages_per_split, num_pages)  #: end
+    return page_begin, page_end
+# endregion range
+
+
+# region split
+# region split_signature
+@triton.jit
+def _split_kernel(
+    o_partial_ptr,  # [B, Hq, num_splits, D] fp32 contiguous, out: o of each split (or acc)  #: outs
+    lse_partial_ptr,  # [B, Hq, num_splits] fp32 contiguous, out: lse of each split (or m)
+    l_partial_ptr,  # [B, Hq, num_splits] fp32 contiguous, out: l; None if NORMALIZED  #: outs
+    q_ptr,  # [B, Hq, D], in
+    k_ptr,  # [num_pages, PAGE_SIZE, Hkv, D], in
+    v_ptr,  # [num_pages, PAGE_SIZE, Hkv, D], in
+    block_table_ptr,  # [B, max_pages] int32, in
+    seq_lens_ptr,  # [B] int32, in
+    sm_scale,  # factor on q . k
+    stride_q_b, stride_q_h,  # all strides in elements
+    stride_k_page, stride_k_n, stride_k_h,
+    stride_v_page, stride_v_n, stride_v_h,
+    stride_table_b,
+    GROUP_SIZE: tl.constexpr,  # query heads a KV head, 1 to BLOCK_G
+    HEAD_DIM: tl.constexpr,  # D, a power of two
+    PAGE_SIZE: tl.constexpr,  # tokens a page, a power of two
+    BLOCK_G: tl.constexpr,  # rows of the tile, a power of two, at least 16
+    NORMALIZED: tl.constexpr,  # store (o, lse); else (acc, m, l)  #: arg_normalized
+):
+    """Grid (B, Hkv, num_splits): a program owns one split of the GROUP_SIZE rows of its KV head."""
+    # endregion split_signature
+    # region split_program
+    seq_id = tl.program_id(0).to(tl.int64)
+    kv_head = tl.program_id(1)
+    split_id = tl.program_id(2)  #: split_id
+    num_qo_heads = tl.num_programs(1) * GROUP_SIZE
+    num_splits = tl.num_programs(2)  #: split_count
+    seq_len = tl.load(seq_lens_ptr + seq_id)  #: split_len
+    page_begin, page_end = split_range(seq_len, split_id, num_splits, PAGE_SIZE)  #: own_range
+    # endregion split_program
+
+    # region split_walk
+    offs_g = tl.arange(0, BLOCK_G)
+    offs_d = tl.arange(0, HEAD_DIM)
+    mask_g = offs_g < GROUP_SIZE
+    q_head = kv_head * GROUP_SIZE + offs_g  #: split_rows
+    q = tl.load(
+        q_ptr + seq_id * stride_q_b + q_head[:, None] * stride_q_h + offs_d[None, :],
+        mask=mask_g[:, None],
+        other=0.0,
+    )  # [BLOCK_G, HEAD_DIM]
+    m_i, l_i, acc = attend_pages(  #: split_attend
+        q, k_ptr, v_ptr, block_table_ptr + seq_id * stride_table_b,
+        page_begin, page_end,  #: split_pages
+        seq_len, kv_head, sm_scale,
+        stride_k_page, stride_k_n, stride_k_h, stride_v_page, stride_v_n, stride_v_h,
+        HEAD_DIM, PAGE_SIZE, BLOCK_G, False,  #: split_attend
+    )
+    # endregion split_walk
+
+    # region partials
+    out = (seq_id * num_qo_heads + q_head) * num_splits + split_id  #: partial_slot
+    o_partial_ptr += out[:, None] * HEAD_DIM + offs_d[None, :]  #: partial_slot
+    if NORMALIZED:
+        # An empty split has l_i = 0; it stores o = 0 and lse = -inf, without 0 / 0 or log(0).
+        l_safe = tl.where(l_i > 0, l_i, 1.0)  #: split_guard
+        lse = tl.where(l_i > 0, m_i + tl.log(l_safe), -float("inf"))  #: split_lse
+        tl.store(o_partial_ptr, acc / l_safe[:, None], mask=mask_g[:, None])  #: store_partial
+        tl.store(lse_partial_ptr + out, lse, mask=mask_g)  #: store_partial
+    else:
+        tl.store(o_partial_ptr, acc, mask=mask_g[:, None])  #: store_state
+        tl.store(lse_partial_ptr + out, m_i, mask=mask_g)  #: store_state
+        tl.store(l_partial_ptr + out, l_i, mask=mask_g)  #: store_state
+    # endregion partials
+# endregion split
+
+
+# region combine
+# region combine_signature
+@triton.jit
+def _combine_kernel(
+    o_ptr,  # [B, Hq, D] contiguous, out
+    lse_ptr,  # [B, Hq] fp32 contiguous, out
+    o_partial_ptr,  # [num_splits, B, Hq, D] by its strides, in  #: arg_by_strides
+    lse_partial_ptr,  # [num_splits, B, Hq] by its strides, in  #: arg_by_strides
+    num_splits,
+    head_dim,  # D
+    stride_o_s, stride_o_b, stride_o_h,  # of o_partial, in elements
+    stride_lse_s, stride_lse_b, stride_lse_h,  # of lse_partial, in elements
+    BLOCK_S: tl.constexpr,  # splits a step, a power of two  #: arg_blocks
+    BLOCK_D: tl.constexpr,  # columns of one program, a power of two  #: arg_blocks
+):
+    """Grid (B, Hq, cdiv(D, BLOCK_D)): a program owns BLOCK_D columns of o[seq, head, :]."""
+    # endregion combine_signature
+    # region combine_program
+    seq_id = tl.program_id(0).to(tl.int64)
+    q_head = tl.program_id(1)
+    offs_d = tl.program_id(2) * BLOCK_D + tl.arange(0, BLOCK_D)  #: combine_columns
+    mask_d = offs_d < head_dim  #: combine_columns
+    o_partial_ptr += seq_id * stride_o_b + q_head * stride_o_h  #: combine_base
+    lse_partial_ptr += seq_id * stride_lse_b + q_head * stride_lse_h  #: combine_base
+    # endregion combine_program
+
+    # region combine_loop
+    m_i = -float("inf")  #: combine_state
+    l_i = 0.0
+    acc = tl.zeros([BLOCK_D], tl.float32)  #: combine_state
+    for start_s in range(0, num_splits, BLOCK_S):  #: combine_steps
+        offs_s = (start_s + tl.arange(0, BLOCK_S)).to(tl.int64)
+        mask_s = offs_s < num_splits  #: combine_steps
+        lse_s = tl.load(
+            lse_partial_ptr + offs_s * stride_lse_s, mask=mask_s, other=-float("inf")  #: pad
+        )  # [BLOCK_S]
+        o_s = tl.load(  #: combine_values
+            o_partial_ptr + offs_s[:, None] * stride_o_s + offs_d[None, :],
+            mask=mask_s[:, None] & mask_d[None, :],
+            other=0.0,
+        ).to(tl.float32)  # [BLOCK_S, BLOCK_D]  #: combine_values
+        # To merge is to take a softmax over splits: lse are the scores, o the values.
+        m_i, l_i, acc = online_softmax_step(m_i, l_i, acc, lse_s, o_s)  #: merge
+    # endregion combine_loop
+
+    # region combine_write
+    l_safe = tl.where(l_i > 0, l_i, 1.0)  # l_i is 0 if every split was empty  #: merge_guard
+    out = seq_id * tl.num_programs(1) + q_head
+    tl.store(o_ptr + out * head_dim + offs_d, acc / l_safe, mask=mask_d)  #: merge_divide
+    lse = tl.where(l_i > 0, m_i + tl.log(l_safe), -float("inf"))  #: merged_lse
+    if tl.program_id(2) == 0:  # lse has one owner, however many programs share the head
+        tl.store(lse_ptr + out, lse)  #: merged_lse
+    # endregion combine_write
+# endregion combine
+
+
+# region choose
+# Programs that an SM should find waiting, and the fewest pages that are worth a split's partials:
+# read off the sweep in snippets/results/nvidia-h200/l3_split_kv_decode.json.
+PROGRAMS_PER_SM = 4  #: programs_per_sm
+MIN_PAGES_PER_SPLIT = 4  #: min_pages
+
+
+def choose_num_splits(
+    batch_size: int, num_kv_heads: int, max_seq_len: int, page_size: int, num_sms: int
+) -> int:
+    """Splits a sequence, at least 1: B * Hkv * splits programs fill the SMs a few times over."""
+    num_pages = -(-max_seq_len // page_size)
+    wanted = PROGRAMS_PER_SM * num_sms // max(1, batch_size * num_kv_heads)  #: wanted
+    most = num_pages // MIN_PAGES_PER_SPLIT  #: most
+    pages_per_split = -(-num_pages // max(1, min(wanted, most)))  #: round_up
+    return max(1, -(-num_pages // max(1, pages_per_split)))  # none of them empty  #: no_empty
+# endregion choose
+
+
+# region launcher
+def split_kv_decode(
+    q, k_cache, v_cache, block_table, seq_lens, *, sm_scale=None, kv_layout="NHD", return_lse=False,
+    num_splits=None, max_seq_len=None,
+):
+    """Decode attention, num_splits programs per (sequence, KV head); as `paged_decode`, and:
+
+    Args:
+        num_splits: None chooses it on the host, from B, Hkv, max_seq_len and the number of SMs.
+        max_seq_len: the longest sequence, where the caller knows it; None takes the capacity of
+            the table. It guides that choice alone: the result is right whatever it says.
+    """
+    inputs = check_lesson_inputs(q, k_cache, v_cache, block_table, seq_lens, kv_layout)  #: checks
+    launch = choose_launch(inputs, q)  #: checks
+    num_splits = resolve_num_splits(inputs, q, num_splits, max_seq_len)  #: resolve
+    o, lse = new_outputs(q)
+    o_partial, lse_partial = new_partials(q, num_splits)  #: scratch
+    launch_split(  #: first
+        o_partial, lse_partial, None, q, inputs, block_table, seq_lens, sm_scale, launch
+    )  #: first
+    launch_combine(o, lse, o_partial.permute(2, 0, 1, 3), lse_partial.permute(2, 0, 1))  #: second
+    return (o, lse) if return_lse else o
+
+
+def launch_split(
+    o_partial, lse_partial, l_partial, q, inputs: PagedInputs, block_table, seq_lens, sm_scale,
+    launch: Launch,
+):
+    """The split kernel alone; with l_partial it stores un-normalised partials (acc, m, l)."""
+    num_splits = o_partial.shape[2]
+    return _split_kernel[(inputs.batch_size, inputs.num_kv_heads, num_splits)](  #: split_grid
+        o_partial, lse_partial, l_partial,
+        *input_arguments(q, inputs, block_table, seq_lens, sm_scale),
+        GROUP_SIZE=inputs.group_size, HEAD_DIM=inputs.head_dim, PAGE_SIZE=inputs.page_size,
+        BLOCK_G=inputs.block_g, NORMALIZED=l_partial is None,  #: normalized
+        num_warps=launch.num_warps, num_stages=launch.num_stages,
+    )
+
+
+def launch_combine(o, lse, o_partial, lse_partial):
+    """The combine kernel alone: o_partial [S, B, Hq, D], lse_partial [S, B, Hq], any strides."""
+    num_splits, batch_size, num_qo_heads, head_dim = o_partial.shape
+    block_d = min(128, triton.next_power_of_2(head_dim))  #: block_d
+    _combine_kernel[(batch_size, num_qo_heads, triton.cdiv(head_dim, block_d))](  #: combine_grid
+        o, lse, o_partial, lse_partial, num_splits, head_dim,
+        *o_partial.stride()[:3], *lse_partial.stride(),  #: combine_strides
+        BLOCK_S=min(16, triton.next_power_of_2(num_splits)), BLOCK_D=block_d,  #: block_s
+        num_warps=1,  #: one_warp
+    )
+# endregion launcher
+
+
+# region merge_states
+def merge_states(o: torch.Tensor, lse: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Merge S partial attentions over disjoint tokens into one, exactly.
+
+    Args:
+        o: [S, B, Hq, D] fp16, bf16 or fp32; S >= 1, D >= 1.
+        lse: [S, B, Hq] fp32, natural log.
+
+    Returns:
+        (o [B, Hq, D] in o's dtype, lse [B, Hq] fp32). A state (0, -inf) changes nothing.
+    """
+    check_tensor("o", o, "S, B, Hq, D")  #: merge_checks
+    check_tensor("lse", lse, "S, B, Hq", like=o, dtype=torch.float32)
+    check_runnable("o", o)
+    require(o.shape[0] >= 1 and o.shape[3] >= 1, "o", o, "[S, B, Hq, D] with S >= 1 and D >= 1")
+    require(lse.shape == o.shape[:3], "lse", lse, f"{list(o.shape[:3])}, as o has")  #: merge_checks
+    merged, merged_lse = new_outputs(o[0])
+    launch_combine(merged, merged_lse, o, lse)  #: merge_launch
+    return merged, merged_lse
+# endregion merge_states
+
+
+# region resolve
+def resolve_num_splits(inputs: PagedInputs, q, num_splits, max_seq_len) -> int:
+    """The number of splits to launch, from what the caller gave; no device data is read."""
+    if num_splits is not None:
+        ok = isinstance(num_splits, int) and 1 <= num_splits <= 65535  # CUDA's limit on grid axis 2
+        require(ok, "num_splits", num_splits, "an int from 1 to 65535")
+        return num_splits
+    capacity = inputs.max_pages * inputs.page_size  #: capacity
+    max_seq_len = capacity if max_seq_len is None else max_seq_len  #: capacity
+    ok = isinstance(max_seq_len, int) and max_seq_len >= 0
+    require(ok, "max_seq_len", max_seq_len, "an int >= 0")
+    return choose_num_splits(  #: guide
+        inputs.batch_size, inputs.num_kv_heads, min(max_seq_len, capacity), inputs.page_size,
+        num_sms(q.device),
+    )  #: guide
+# endregion resolve
+
+
+# region new_partials
+def new_partials(q, num_splits: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """o_partial [B, Hq, num_splits, D] and lse_partial [B, Hq, num_splits], fp32, uninitialised."""
+    shape = (*q.shape[:2], num_splits)
+    return (
+        torch.empty(*shape, q.shape[2], dtype=torch.float32, device=q.device),  #: fp32_partials
+        torch.empty(shape, dtype=torch.float32, device=q.device),  #: fp32_partials
+    )
+# endregion new_partials
