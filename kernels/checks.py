@@ -41,9 +41,9 @@ class PagedInputs(NamedTuple):
 
 
 def describe(value) -> str:
-    """A value as error messages show it; a tensor by dtype, shape and device."""
+    """A value as error messages show it; a tensor by dtype, shape and device, never by its data."""
     if not isinstance(value, torch.Tensor):
-        return str(value)
+        return str(value) if isinstance(value, (str, int, float)) else repr(value)
     return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)} on {value.device}"
 
 
@@ -60,7 +60,7 @@ def is_power_of_two(n: int, low: int = 1, high: int | None = None) -> bool:
 
 def check_tensor(name: str, tensor, shape: str, like=None, dtype=None) -> None:
     """Rank (the words of `shape`), contiguous last dim, and the dtype and device of `like`."""
-    require(isinstance(tensor, torch.Tensor), name, repr(tensor), f"a tensor [{shape}]", TypeError)
+    require(isinstance(tensor, torch.Tensor), name, tensor, f"a tensor [{shape}]", TypeError)
     require(tensor.dim() == len(shape.split(",")), name, tensor, f"[{shape}]")
     if dtype is None and like is not None:
         dtype = like.dtype

@@ -65,7 +65,7 @@ def _split_kernel(
     offs_g = tl.arange(0, BLOCK_G)
     offs_d = tl.arange(0, HEAD_DIM)
     mask_g = offs_g < GROUP_SIZE
-    q_head = kv_head * GROUP_SIZE + offs_g  #: split_rows
+    q_head = kv_head * GROUP_SIZE + offs_g
     q = tl.load(
         q_ptr + seq_id * stride_q_b + q_head[:, None] * stride_q_h + offs_d[None, :],
         mask=mask_g[:, None],
@@ -214,12 +214,13 @@ def launch_split(
 def launch_combine(o, lse, o_partial, lse_partial):
     """The combine kernel alone: o_partial [S, B, Hq, D], lse_partial [S, B, Hq], any strides."""
     num_splits, batch_size, num_qo_heads, head_dim = o_partial.shape
-    block_d = min(128, triton.next_power_of_2(head_dim))  #: block_d
+    block_s = min(64, triton.next_power_of_2(num_splits))  #: block_s
+    block_d = min(2048 // block_s, triton.next_power_of_2(head_dim))  #: block_d
     _combine_kernel[(batch_size, num_qo_heads, triton.cdiv(head_dim, block_d))](  #: combine_grid
         o, lse, o_partial, lse_partial, num_splits, head_dim,
         *o_partial.stride()[:3], *lse_partial.stride(),  #: combine_strides
-        BLOCK_S=min(16, triton.next_power_of_2(num_splits)), BLOCK_D=block_d,  #: block_s
-        num_warps=1,  #: one_warp
+        BLOCK_S=block_s, BLOCK_D=block_d,
+        num_warps=1,  # a tile of 2048 fp32 is 64 registers a lane  #: one_warp
     )
 # endregion launcher
 

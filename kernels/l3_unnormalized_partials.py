@@ -43,7 +43,7 @@ def _combine_unnormalized_kernel(
         )  # [BLOCK_S, HEAD_DIM]  #: load_states
         m_new = tl.maximum(m_i, tl.max(m_s, 0))  #: top
         m_safe = tl.where(m_new > -float("inf"), m_new, 0.0)  # every split so far was empty  #: top
-        alpha = tl.exp(m_i - m_safe)  #: state_rescale
+        alpha = tl.exp(m_i - m_safe)
         w = tl.exp(m_s - m_safe)  #: factor
         l_i = l_i * alpha + tl.sum(w * l_s, 0)  #: sum_l
         acc = acc * alpha + tl.sum(w[:, None] * acc_s, 0)  #: sum_acc

@@ -44,16 +44,16 @@ TABLE = {
         128: "2x5 4x3 4x3 4x3 8x2",
     },
     (2, 32): {
-        16: "1x7 1x7 2x7 2x5 4x5",
-        32: "1x7 2x7 2x7 4x5 4x3",
-        64: "2x7 2x5 4x5 4x3 8x3",
-        128: "4x5 4x5 4x3 8x3 8x2",
+        16: "1x7 1x7 1x7 2x5 2x5",
+        32: "1x7 1x7 2x5 2x5 4x5",
+        64: "2x5 2x5 4x5 4x5 8x5",
+        128: "2x5 2x2 4x5 8x3 8x2",
     },
     (2, 64): {
         16: "1x7 2x7 4x7 4x5 4x5",
         32: "2x5 2x7 4x7 4x3 4x3",
         64: "4x7 2x5 4x3 4x5 8x5",
-        128: "4x7 4x5 4x5 8x3 -",
+        128: "4x7 4x5 4x5 4x2 -",
     },
     (4, 16): {
         16: "1x5 1x5 1x5 4x5 4x2",
@@ -62,10 +62,10 @@ TABLE = {
         128: "2x5 8x5 8x3 16x2 -",
     },
     (4, 32): {
-        16: "1x5 1x5 4x3 4x3 8x2",
+        16: "1x5 1x5 2x5 4x3 8x3",
         32: "1x5 2x5 4x3 8x3 16x2",
-        64: "2x5 4x5 8x3 8x2 16x2",
-        128: "4x5 8x5 16x2 16x2 -",
+        64: "2x5 2x5 8x3 8x3 16x2",
+        128: "4x5 4x5 16x2 16x2 -",
     },
     (4, 64): {
         16: "1x5 2x5 4x3 8x3 16x5",
@@ -118,7 +118,7 @@ def shared_bytes(
     if backend == "hip":
         return 2 * tile
     # The indirect load of the page id takes every other stage: K and V get (stages - 1) // 2 buffers.
-    buffers = max(1, (num_stages - 1) // 2)
+    buffers = max(1, (num_stages - 1) // 2)  #: buffers
     return 2 * tile * buffers + block_g * (head_dim + page_size) * element_bytes
 # endregion shared
 

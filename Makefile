@@ -1,0 +1,76 @@
+# Two commands are enough: `make serve` reads the site, `make test` checks everything.
+# Each target makes what it needs, once; `make help` lists them.
+
+PYTHON ?= python3
+PORT ?= 8000
+VENV := .venv
+BIN := $(VENV)/bin
+# Where PyTorch's CPU wheels are, if the package index gives only the larger CUDA build:
+# pytorch.org, "Get started", says the URL. A CUDA build also runs all tests on a CPU.
+TORCH_INDEX ?=
+
+.PHONY: help serve site test check format bench bake lock clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
+
+serve: $(VENV)/.docs ## the site, live, in both languages: http://127.0.0.1:8000/ (PORT=8000)
+	$(BIN)/mkdocs serve -a 127.0.0.1:$(PORT)
+
+site: $(VENV)/.docs ## a strict build of both languages into site/
+	$(BIN)/mkdocs build --strict -d site
+
+test: check $(VENV)/.browser ## everything that is tested, on a CPU or on the GPU that is here
+	$(BIN)/python -m pytest -n auto --dist loadfile
+
+check: $(VENV)/.test ## style, and whether every derived file is what its sources give
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python scripts/bake.py --check
+	$(BIN)/python scripts/diagrams.py --check
+	$(BIN)/python scripts/check_lessons.py
+
+format: $(VENV)/.test ## mend the style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.kernels ## measure the kernels on this GPU: snippets/results/<gpu>/
+	$(BIN)/python scripts/bench.py
+
+bake: $(VENV)/.kernels ## make every derived file again: traces, tables, charts, diagrams, notebooks
+	$(BIN)/python scripts/record_traces.py
+	$(BIN)/python scripts/bake.py
+	$(BIN)/python scripts/diagrams.py
+
+lock: $(VENV)/.test ## pin what is installed now in requirements.lock
+	$(BIN)/pip freeze --exclude torch --exclude triton | grep -v -e '^nvidia-' -e ' @ ' > requirements.lock.tmp
+	mv requirements.lock.tmp requirements.lock
+
+clean: ## remove what can be made again
+	rm -rf site $(VENV) .artifacts
+
+# One venv; a stamp a dependency group of pyproject.toml, so that reading needs no torch.
+$(VENV)/.base:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "needs Python 3.11 or newer; $(PYTHON) is older (PYTHON=... chooses another)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.base pyproject.toml requirements.lock
+	$(BIN)/python -m pip install --quiet --group docs -c requirements.lock
+	touch $@
+
+$(VENV)/.kernels: $(VENV)/.base pyproject.toml requirements.lock
+	$(BIN)/python -m pip install --quiet --group kernels -c requirements.lock \
+		$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+	touch $@
+
+$(VENV)/.test: $(VENV)/.docs $(VENV)/.kernels
+	$(BIN)/python -m pip install --quiet --group test -c requirements.lock
+	touch $@
+
+# The browser tests take the machine's Chromium; where there is none, Playwright's own.
+$(VENV)/.browser: $(VENV)/.test
+	command -v chromium chromium-browser google-chrome >/dev/null || $(BIN)/playwright install chromium
+	touch $@

@@ -1,0 +1,63 @@
+"""The tables that belong to no lesson: the cards with a record, and what each target takes."""
+
+import html
+import json
+
+from scripts.bake_text import WORDS, table
+from scripts.records import ROOT
+
+COMPILE_GRID = ROOT / "snippets/generated/compile_grid.json"
+TARGETS = {"sm_80": "A100", "sm_90": "H100, H200", "sm_120": "RTX 5090", "gfx942": "MI300X"}
+DTYPES = {"fp16": "fp16, bf16", "fp32": "fp32"}
+
+
+def gpus(loaded: list[dict], lang: str) -> str:
+    """Every card with a record of a lesson: measured here or cited, with what software, when."""
+    words = WORDS[lang]
+    cards: dict[str, list[dict]] = {}
+    for record in loaded:
+        if record["lesson"] != "launch_sweep":
+            cards.setdefault(record["gpu"]["slug"], []).append(record)
+    rows = []
+    for records in cards.values():
+        first = records[0]
+        software = first.get("software", {})
+        versions = ", ".join(
+            f"{name} {html.escape(software[key])}"
+            for name, key in ((words["driver"], "driver"), ("torch", "torch"), ("triton", "triton"))
+            if key in software
+        )
+        lessons = ", ".join(f"<code>{html.escape(record['lesson'])}</code>" for record in records)
+        kind = words["cited" if first["kind"] == "cited" else "measured"]
+        rows.append([
+            html.escape(first["gpu"]["name"]), kind, str(first["gpu"].get("num_sms", "–")), lessons,
+            versions or "–", first.get("date", "–"),
+        ])  # fmt: skip
+    head = [words[key] for key in ("gpu", "kind", "sms", "lessons", "software", "date")]
+    return table(head, rows, texts=len(head))
+
+
+def targets(_: list[dict], lang: str) -> str:
+    """The largest group that each (target, dtype, page size, head dim) takes, from the compile record."""
+    words = WORDS[lang]
+    taken: dict[tuple, int] = {}
+    for row in json.loads(COMPILE_GRID.read_text(encoding="utf-8"))["rows"]:
+        if row["kernel"] == "packed" and "refused" not in row:
+            key = row["target"], row["dtype"], row["page_size"], row["head_dim"]
+            taken[key] = max(taken.get(key, 0), 16, row["group_size"])
+    dims = sorted({key[3] for key in taken})
+    parts = []
+    for target, cards in TARGETS.items():
+        rows = [
+            [f"{names}, {words['page']} {page_size}", *(
+                str(taken.get((target, dtype, page_size, dim), "–")) for dim in dims
+            )]
+            for dtype, names in DTYPES.items()
+            for page_size in sorted({key[2] for key in taken})
+        ]  # fmt: skip
+        head = [words["largest_group"], *(f"D {dim}" for dim in dims)]
+        parts.append(f"<h4>{target} ({cards})</h4>\n{table(head, rows)}")
+    return "\n".join(parts)
+
+
+SITE_TABLES = {"method/gpus": gpus, "run/targets": targets}

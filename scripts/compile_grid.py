@@ -1,0 +1,194 @@
+"""Compile the lesson kernels for GPUs that are not here, and say what the compiler made of them.
+
+    python scripts/compile_grid.py            # write snippets/generated/compile_grid.json
+    python scripts/compile_grid.py --check    # compile again and compare
+
+Every supported (dtype, head dim, group, page size), for sm_80, sm_90, sm_120 and gfx942, at the warps and
+stages that kernels/launch.py gives it there: registers, spilled bytes, shared memory, TF32 instructions.
+What launch.py refuses for a target is recorded with its reason. Needs no GPU; minutes of compiling.
+"""
+
+import argparse
+import concurrent.futures
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ.pop("TRITON_INTERPRET", None)  # before triton is imported: this is about the compiler
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # `kernels`, from anywhere
+
+import triton
+from rich.progress import track
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+from kernels import l2_paged_decode, l3_split_kv_decode, l3_unnormalized_partials
+from kernels.launch import TARGETS, Launch, naive_launch, packed_launch
+
+OUT = ROOT / "snippets/generated/compile_grid.json"
+GPU_TARGETS = {
+    "sm_80": GPUTarget("cuda", 80, 32),
+    "sm_90": GPUTarget("cuda", 90, 32),
+    "sm_120": GPUTarget("cuda", 120, 32),
+    "gfx942": GPUTarget("hip", "gfx942", 64),
+}
+ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4}
+HEAD_DIMS = (16, 32, 64, 128, 256)
+PAGE_SIZES = (16, 32, 64, 128)
+GROUPS = (4, 32, 64)  # one for each height of the query tile: 16, 32 and 64 rows
+CUOBJDUMP = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
+
+packed = l2_paged_decode._paged_decode_kernel
+split = l3_split_kv_decode._split_kernel
+
+
+def grid_points() -> list[tuple]:
+    """(kernel, target, dtype, group_size, head_dim, page_size) of everything that is compiled."""
+    sizes = list(itertools.product(TARGETS, ELEMENT_BYTES, GROUPS, HEAD_DIMS, PAGE_SIZES))
+    points = [("packed", *size) for size in sizes]
+    # The other kernels have the same loop, or none: bf16 and more rows say nothing new of them.
+    four_rows = [size for size in sizes if size[1] != "bf16" and size[2] == 4]
+    points += [("split", *size) for size in four_rows]
+    points += [("naive", *size) for size in four_rows if size[4] in (16, 128)]
+    one_page_size = [size for size in sizes if size[2] == 4 and size[4] == 16]
+    for kernel in ("packed_swap_k", "split_unnormalized", "combine", "combine_unnormalized"):
+        points += [(kernel, *size) for size in one_page_size]
+    return points
+
+
+def kernel_and_constants(point: tuple):
+    """The jit function of a point, and its constexprs."""
+    kernel, _, _, group_size, head_dim, page_size = point
+    sizes = {"GROUP_SIZE": group_size, "HEAD_DIM": head_dim, "PAGE_SIZE": page_size}
+    if kernel == "naive":
+        return l2_paged_decode._naive_paged_decode_kernel, sizes
+    if kernel == "combine":
+        # 64 splits a step: 2048 elements a tile, as launch_combine makes them.
+        return l3_split_kv_decode._combine_kernel, {"BLOCK_S": 64, "BLOCK_D": min(32, head_dim)}
+    if kernel == "combine_unnormalized":
+        function = l3_unnormalized_partials._combine_unnormalized_kernel
+        return function, {"HEAD_DIM": head_dim, "BLOCK_S": 16}
+    sizes["BLOCK_G"] = max(16, group_size)
+    if kernel == "packed":
+        return packed, sizes | {"SWAP_K_STRIDES": False}
+    if kernel == "packed_swap_k":
+        return packed, sizes | {"SWAP_K_STRIDES": True}
+    if kernel == "split":
+        return split, sizes | {"NORMALIZED": True, "l_partial_ptr": None}
+    return split, sizes | {"NORMALIZED": False}
+
+
+def launch_of(point: tuple) -> Launch:
+    """Warps and stages; ValueError where the target is refused."""
+    kernel, target, dtype, group_size, head_dim, page_size = point
+    if kernel.startswith("combine"):
+        return Launch(1, 3)
+    if kernel == "naive":
+        return naive_launch(ELEMENT_BYTES[dtype], head_dim, page_size)
+    rows = max(16, group_size)
+    return packed_launch(TARGETS[target], ELEMENT_BYTES[dtype], rows, head_dim, page_size)
+
+
+def source_of(point: tuple) -> ASTSource:
+    """The kernel with the types and the alignment that a launch with contiguous tensors would have."""
+    function, constants = kernel_and_constants(point)
+    types = {"block_table_ptr": "*i32", "seq_lens_ptr": "*i32", "sm_scale": "fp32"}
+
+    def type_of(name: str) -> str:
+        if name in constants:
+            return "constexpr"
+        if name.endswith("_ptr"):
+            fp32 = name.startswith("lse") or name.endswith("_partial_ptr")
+            return types.get(name, "*fp32" if fp32 else f"*{point[2]}")
+        return types.get(name, "i32")
+
+    names = function.arg_names
+    aligned = [n for n in names if n not in constants and (n.endswith("_ptr") or n.startswith("stride_"))]
+    attrs = {(names.index(name),): [["tt.divisibility", 16]] for name in aligned}
+    return ASTSource(
+        fn=function, signature={n: type_of(n) for n in names}, constexprs=constants, attrs=attrs
+    )
+
+
+def compile_point(point: tuple) -> dict:
+    """One row of the record."""
+    row = dict(
+        zip(("kernel", "target", "dtype", "group_size", "head_dim", "page_size"), point, strict=True)
+    )
+    try:
+        launch = launch_of(point)
+    except ValueError as refusal:
+        return row | {"refused": str(refusal)}
+    compiled = triton.compile(
+        source_of(point), target=GPU_TARGETS[row["target"]], options=launch._asdict()
+    )
+    row |= launch._asdict() | {"shared_bytes": compiled.metadata.shared}
+    return row | (amd_figures(compiled) if "amdgcn" in compiled.asm else nvidia_figures(compiled))
+
+
+def nvidia_figures(compiled) -> dict:
+    """Registers a thread, spilled bytes (the stack frame) and TF32 instructions, from the cubin and PTX."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(compiled.asm["cubin"])
+        file.flush()
+        command = [CUOBJDUMP, "--dump-resource-usage", file.name]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    used = dict(re.findall(r"(REG|STACK):(\d+)", text))
+    return {
+        "num_regs": int(used["REG"]),
+        "spilled_bytes": int(used["STACK"]),
+        "tf32_instructions": compiled.asm["ptx"].count(".tf32"),
+    }
+
+
+def amd_figures(compiled) -> dict:
+    """The same from the AMDGCN text; xf32 is the name of TF32 there."""
+    text = compiled.asm["amdgcn"]
+    return {
+        "num_regs": int(re.search(r"\.vgpr_count:\s*(\d+)", text)[1]),
+        "spilled_bytes": 4 * int(re.search(r"\.vgpr_spill_count:\s*(\d+)", text)[1]),
+        "tf32_instructions": len(re.findall(r"v_mfma\w*xf32", text)),
+    }
+
+
+def compile_grid(jobs: int) -> dict:
+    """The whole record: the Triton that compiled it, and a row a point."""
+    points = grid_points()
+    with concurrent.futures.ProcessPoolExecutor(jobs) as pool:
+        rows = list(track(pool.map(compile_point, points, chunksize=8), "compile", total=len(points)))
+    return {"triton": triton.__version__, "rows": rows}
+
+
+def to_text(record: dict) -> str:
+    """JSON with a row a line."""
+    rows = ",\n".join(json.dumps(row) for row in record["rows"])
+    return f'{{"triton": {json.dumps(record["triton"])}, "rows": [\n{rows}\n]}}\n'
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=OUT, help="where to write (default: the record)")
+    parser.add_argument("--check", action="store_true", help="compare with the record, write nothing")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: all cores)")
+    args = parser.parse_args()
+    text = to_text(compile_grid(args.jobs))
+    if args.check:
+        if text != args.out.read_text():
+            sys.exit(f"{args.out} is not what compiling gives; mend: python scripts/compile_grid.py")
+        return
+    temporary = args.out.with_suffix(".tmp")
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    temporary.write_text(text)
+    temporary.replace(args.out)
+
+
+if __name__ == "__main__":
+    main()

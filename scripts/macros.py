@@ -1,0 +1,191 @@
+"""What a page writes instead of typing: listings, reading blocks, and `{{ kind:name }}` macros.
+
+A page is walked once, line by line, before Markdown sees it. Everything it names is looked up then, so a
+wrong name fails with the page and the name. Inline macros become text or links on the spot. Whole blocks
+(listings, tables, figures) leave a token behind, which `fill` replaces by their HTML after Markdown is done:
+no Markdown rule can touch them. Listings, tables and figures stand on lines of their own.
+"""
+
+import html
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from scripts.library import Library
+from scripts.listing import PageError, render, span_text, split_spec
+
+MACRO = re.compile(r"\{\{\s*(\w+):\s*([^{}\s]+)\s*\}\}")
+FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})\s*([\w-]*)")
+BLOCK = re.compile(r"^(\s*)(/{3,})\s*(?:(\w[\w-]*)\s*(?:\|\s*(.*?))?)?\s*$")
+TOKEN = "\ue000{}\ue001"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a page, and what the reading block around it shows."""
+
+    text: str
+    kind: str = "text"  # "text", "code" (in a fence of another language), "listing", "reading"
+    spec: str = ""  # what a listing or a reading block shows
+    reading: str = ""
+
+
+def walk(markdown: str) -> Iterator[Line]:
+    """The page's lines; a listing fence is one line of kind "listing", a reading block's head "reading"."""
+    fence, listing = "", None  # the open fence; its indent and body where it is a listing
+    blocks: list[tuple[str, str]] = []  # open blocks: (slashes, spec of the listing beside it or "")
+    for text in markdown.splitlines():
+        reading = next((spec for _, spec in reversed(blocks) if spec), "")
+        m = FENCE.match(text)
+        if fence:
+            closes = m and m[2].startswith(fence) and text.strip() == m[2]
+            fence = "" if closes else fence
+            if listing is None:
+                yield Line(text, "code", reading=reading)
+            elif closes:
+                yield Line(listing[0], "listing", "\n".join(listing[1:]), reading)
+            else:
+                listing.append(text.strip())
+        elif m:
+            fence, listing = m[2], [m[1]] if m[3] == "listing" else None
+            if listing is None:
+                yield Line(text, "code", reading=reading)
+        elif m := BLOCK.match(text):
+            indent, slashes, name, spec = m.groups(default="")
+            if name == "reading":
+                blocks.append((slashes, spec))
+                yield Line(f"{indent}{slashes} reading", "reading", spec)
+                continue
+            if name:
+                blocks.append((slashes, ""))
+            elif not any(slashes == other for other, _ in blocks):
+                raise PageError(f"{slashes!r} closes no block")
+            else:
+                while blocks.pop()[0] != slashes:
+                    pass
+            yield Line(text, reading=reading)
+        else:
+            yield Line(text, reading=reading)
+    if fence or blocks:
+        raise PageError(f"the {f'fence {fence}' if fence else f'block {blocks[-1][0]}'} never ends")
+
+
+@dataclass
+class Page:
+    """The page in hand, and what was gathered from it."""
+
+    lang: str
+    lesson: str = ""  # "" where the page is no lesson
+    kernel: str = ""  # the file that `line:NAME` speaks of, from the front matter
+    is_source: bool = False  # a full-source page: its rows are L1, L2, ... and its numbers link to themselves
+    url: Callable[[str], str] = lambda uri: uri  # from another page's place in the docs to its relative URL
+    fragments: list[str] = field(default_factory=list)  # HTML of blocks, by the number in their token
+    shown: Counter[str] = field(default_factory=Counter)  # how often each listing was shown
+
+
+def source_uri(path: str) -> str:
+    """Where the full-source page of a file stands among the docs."""
+    return f"source/{path.removesuffix('.py')}.md"
+
+
+def shown_files(markdown: str, kernel: str) -> set[str]:
+    """Files that a page shows or names lines of, so which need a full-source page."""
+    paths = {kernel} if kernel else set()
+    for line in walk(markdown):
+        if line.spec:
+            paths.add(split_spec(line.spec)[0])
+        for kind, name in MACRO.findall(line.text):
+            if kind == "line" and ":" in name:
+                paths.add(name.partition(":")[0])
+    return paths
+
+
+def expand(markdown: str, page: Page, library: Library) -> str:
+    """The page's Markdown with every macro expanded; block HTML is left in `page.fragments`."""
+    out, prefix = [], ""
+    for line in walk(markdown):
+        if line.kind == "listing":
+            out.append(f"\n{line.text}{_listing(line.spec, page, library)[0]}\n")
+            continue
+        if line.kind == "reading":
+            token, prefix = _listing(line.spec, page, library)
+            out.append(f"{line.text} | {token}")
+            continue
+        text = MACRO.sub(partial(_macro, line=line, prefix=prefix, page=page, library=library), line.text)
+        if "{{ " in text and line.kind == "text":
+            raise PageError(f"{line.text.strip()!r} holds no macro; wanted '{{{{ kind:name }}}}'")
+        out.append(text)
+    return "\n".join(out)
+
+
+def fill(content: str, page: Page) -> str:
+    """The page's HTML with each fragment in place of its token."""
+    for i, fragment in enumerate(page.fragments):
+        token = TOKEN.format(i)
+        if content.count(token) != 1:
+            raise PageError(f"a block was lost in Markdown; it needs a line of its own: {fragment[:120]!r}")
+        content = re.sub(rf"<p>\s*{token}\s*</p>|{token}", lambda _, html=fragment: html, content)
+    return content
+
+
+def _token(page: Page, fragment: str) -> str:
+    page.fragments.append(fragment)
+    return TOKEN.format(len(page.fragments) - 1)
+
+
+def _listing(spec: str, page: Page, library: Library) -> tuple[str, str]:
+    """(token, prefix of the row ids) of a listing; a section shown twice gets ids of its own each time."""
+    path, section = split_spec(spec)
+    source = library.source(path)
+    page.shown[spec] += 1
+    again = f"{page.shown[spec]}-" if page.shown[spec] > 1 else ""
+    stem = Path(path).stem
+    prefix = "" if page.is_source else f"{stem}-{section}-{again}" if section else f"{stem}-{again}"
+    target = "" if page.is_source else page.url(source_uri(path))
+    return _token(page, render(source, section, target, prefix)), prefix
+
+
+def _macro(m: re.Match[str], line: Line, prefix: str, page: Page, library: Library) -> str:
+    kind, name = m.groups()
+    if kind == "line":
+        return _line_ref(name, line.reading, prefix, page, library)
+    if kind == "fact":
+        return library.fact(name)
+    if kind == "prod":
+        text, url = library.production(name)
+        return f'<a class="production" href="{html.escape(url)}">{_literal(text)}</a>'
+    if kind not in ("table", "figure"):
+        raise PageError(f"'{m[0]}': no macro {kind!r}; there are line, fact, table, figure, prod")
+    if line.text.strip() != m[0]:
+        raise PageError(f"'{m[0]}' needs a line of its own")
+    lesson, _, name = name.rpartition("/")
+    if not (lesson := lesson or page.lesson):
+        raise PageError(f"'{m[0]}': this page belongs to no lesson; wanted '{kind}:LESSON/{name}'")
+    if kind == "table":
+        fragment = library.generated(lesson, f"{name}.{page.lang}.html")
+    else:
+        svg = library.generated(lesson, f"{name}.{page.lang}.svg")
+        fragment = f'<figure class="drawing">{svg}</figure>'
+    indent = line.text[: m.start()]
+    return f"\n{indent}{_token(page, fragment)}\n"
+
+
+def _line_ref(name: str, reading: str, prefix: str, page: Page, library: Library) -> str:
+    """A link to named lines: into the listing beside it where that shows them, else into the full source."""
+    path, _, name = name.rpartition(":")
+    if not (path := path or page.kernel):
+        raise PageError(f"'line:{name}': no 'kernel' in the page's front matter; wanted 'line:PATH:{name}'")
+    first, last = library.source(path).mark(name)
+    beside, section = split_spec(reading)
+    lit = path == beside and {first, last} <= set(library.source(path).section(section))
+    href = f"#{prefix}L{first}" if lit else f"{page.url(source_uri(path))}#L{first}"
+    data = f' data-lines="{first}-{last}"' if lit else ""
+    return f'<a class="line-ref" href="{href}"{data}>{span_text(first, last)}</a>'
+
+
+def _literal(text: str) -> str:
+    """Text in which Markdown finds nothing to mark up."""
+    return re.sub(r"[_*`\[\]]", lambda m: f"&#{ord(m[0])};", html.escape(text))

@@ -1,0 +1,1 @@
+"""What is recorded for the diagrams, one module a lesson: `record()` gives its trace as JSON values."""
