@@ -8,8 +8,10 @@ BIN := $(VENV)/bin
 # Where PyTorch's CPU wheels are, if the package index gives only the larger CUDA build:
 # pytorch.org, "Get started", says the URL. A CUDA build also runs all tests on a CPU.
 TORCH_INDEX ?=
+# Material's note on MkDocs 2, which this project does not use.
+export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: help serve site test check format bench bake lock clean
+.PHONY: help serve site test check format bench bake derive lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -37,10 +39,15 @@ format: $(VENV)/.test ## mend the style
 bench: $(VENV)/.kernels ## measure the kernels on this GPU: snippets/results/<gpu>/
 	$(BIN)/python scripts/bench.py
 
-bake: $(VENV)/.kernels ## make every derived file again: traces, tables, charts, diagrams, notebooks
-	$(BIN)/python scripts/record_traces.py
+bake: $(VENV)/.docs ## the tables and charts of every record in snippets/results/
 	$(BIN)/python scripts/bake.py
+
+derive: $(VENV)/.test ## after a change of a kernel: every file that follows from its code
+	$(BIN)/python scripts/compile_grid.py
+	$(BIN)/python scripts/record_traces.py
 	$(BIN)/python scripts/diagrams.py
+	$(BIN)/python scripts/notebooks.py
+	$(BIN)/python scripts/bake.py
 
 lock: $(VENV)/.test ## pin what is installed now in requirements.lock
 	$(BIN)/pip freeze --exclude torch --exclude triton | grep -v -e '^nvidia-' -e ' @ ' > requirements.lock.tmp

@@ -154,8 +154,8 @@ def _combine_kernel(
 
 
 # region choose
-# Programs that an SM should find waiting, and the fewest pages that are worth a split's partials:
-# read off the sweep in snippets/results/nvidia-h200/l3_split_kv_decode.json.
+# Programs for each SM: from the sweep in snippets/results/nvidia-h200/l3_split_kv_decode.json.
+# Pages a split, at least: a floor for short sequences, which that sweep does not reach.
 PROGRAMS_PER_SM = 4  #: programs_per_sm
 MIN_PAGES_PER_SPLIT = 4  #: min_pages
 

@@ -1,9 +1,9 @@
-"""The tables that belong to no lesson: the cards with a record, and what each target takes."""
+"""The tables that are not of one lesson's record: the cards, what each target takes, the launch sweep."""
 
 import html
 import json
 
-from scripts.bake_text import WORDS, table
+from scripts.bake_text import WORDS, table, us
 from scripts.records import ROOT
 
 COMPILE_GRID = ROOT / "snippets/generated/compile_grid.json"
@@ -60,4 +60,43 @@ def targets(_: list[dict], lang: str) -> str:
     return "\n".join(parts)
 
 
-SITE_TABLES = {"method/gpus": gpus, "run/targets": targets}
+def launch_sweep(loaded: list[dict], lang: str) -> str:
+    """Latency of the lesson's own case over warps and stages, for each card with a sweep."""
+    words = WORDS[lang]
+    parts = []
+    for record in (record for record in loaded if record["lesson"] == "launch_sweep"):
+        for batch_size, ctx in ((64, 1024), (1, 32768)):
+            found = {
+                (row["num_warps"], row["num_stages"]): row["latency_us"]["p50"]
+                for row in record["rows"]
+                if row["kernel"] == "packed"
+                and (row["batch_size"], row["ctx"]) == (batch_size, ctx)
+                and (row["dtype"], row["head_dim"], row["page_size"]) == ("fp16", 128, 16)
+            }
+            best = min(found.values())
+            stages = sorted({key[1] for key in found})
+            rows = [
+                [str(warps), *(_best(found[warps, n], best) for n in stages)]
+                for warps in sorted({key[0] for key in found})
+            ]
+            parts.append(f"<p>{batch_size} × {ctx}{words['sweep_caption']}</p>")
+            parts.append(table(["warps \\ stages", *map(str, stages)], rows))
+        software = record["software"]
+        source = " · ".join([
+            record["gpu"]["name"], f"{words['driver']} {software['driver']}", f"torch {software['torch']}",
+            f"triton {software['triton']}", record["date"], words["cold"],
+        ])  # fmt: skip
+        command = html.escape(record["command"])
+        parts.append(f"<p><small>{html.escape(source)} · <code>{command}</code></small></p>")
+    return "\n".join(parts)
+
+
+def _best(value: float, best: float) -> str:
+    return f"<strong>{us(value)}</strong>" if value == best else us(value)
+
+
+SITE_TABLES = {
+    "method/gpus": gpus,
+    "run/targets": targets,
+    "l2_paged_decode/launch_sweep": launch_sweep,
+}

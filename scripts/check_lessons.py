@@ -1,6 +1,6 @@
 """Name what a lesson lacks. A lesson is any page docs/<lang>/lessons/<lesson>.md; all else has its name.
 
-    python scripts/check_lessons.py
+python scripts/check_lessons.py
 """
 
 import argparse
@@ -39,7 +39,9 @@ def missing(lesson: str, root: Path = ROOT) -> list[str]:
             f"kernel: kernels/{lesson}.py": "front matter that names its kernel",
             f"notebooks/{lesson}.ipynb": "link to its notebook",
         }
-        lacks += [f"no {what} in {page.relative_to(root)}" for sign, what in wanted.items() if sign not in text]
+        lacks += [
+            f"no {what} in {page.relative_to(root)}" for sign, what in wanted.items() if sign not in text
+        ]
     kernel = root / f"kernels/{lesson}.py"
     if kernel.is_file() and not re.search(r"^\s*# region \w", kernel.read_text(encoding="utf-8"), re.M):
         lacks.append(f"no region in kernels/{lesson}.py, so that no page can show a part of it")

@@ -111,23 +111,17 @@ def source_of(point: tuple) -> ASTSource:
     names = function.arg_names
     aligned = [n for n in names if n not in constants and (n.endswith("_ptr") or n.startswith("stride_"))]
     attrs = {(names.index(name),): [["tt.divisibility", 16]] for name in aligned}
-    return ASTSource(
-        fn=function, signature={n: type_of(n) for n in names}, constexprs=constants, attrs=attrs
-    )
+    return ASTSource(fn=function, signature={n: type_of(n) for n in names}, constexprs=constants, attrs=attrs)
 
 
 def compile_point(point: tuple) -> dict:
     """One row of the record."""
-    row = dict(
-        zip(("kernel", "target", "dtype", "group_size", "head_dim", "page_size"), point, strict=True)
-    )
+    row = dict(zip(("kernel", "target", "dtype", "group_size", "head_dim", "page_size"), point, strict=True))
     try:
         launch = launch_of(point)
     except ValueError as refusal:
         return row | {"refused": str(refusal)}
-    compiled = triton.compile(
-        source_of(point), target=GPU_TARGETS[row["target"]], options=launch._asdict()
-    )
+    compiled = triton.compile(source_of(point), target=GPU_TARGETS[row["target"]], options=launch._asdict())
     row |= launch._asdict() | {"shared_bytes": compiled.metadata.shared}
     return row | (amd_figures(compiled) if "amdgcn" in compiled.asm else nvidia_figures(compiled))
 

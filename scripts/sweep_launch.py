@@ -34,9 +34,7 @@ def grid_points(quick: bool):
     """(kernel, dtype, group_size, head_dim, page_size, batch_size, ctx, num_splits, warps, stages)."""
     # The lesson's own shapes, densely: Hq 32, Hkv 8, D 128, page 16, fp16.
     shapes = [(1, 32768, 64), (8, 4096, 8), (64, 1024, 1)]
-    for (batch_size, ctx, num_splits), warps, stages in itertools.product(
-        shapes, (1, 2, 4, 8), range(1, 8)
-    ):
+    for (batch_size, ctx, num_splits), warps, stages in itertools.product(shapes, (1, 2, 4, 8), range(1, 8)):
         if stages <= 5:
             yield ("naive", "fp16", 4, 128, 16, batch_size, ctx, 1, warps, min(stages, 5))
         yield ("packed", "fp16", 4, 128, 16, batch_size, ctx, 1, warps, stages)

@@ -69,7 +69,8 @@ def test_what_every_target_takes(name):
 
 
 def test_a_refusal_names_the_sizes_and_the_reason():
-    with pytest.raises(ValueError, match=r"head_dim 256, page_size 64 need \d+ bytes of shared memory.*65536"):
+    needs = r"head_dim 256, page_size 64 need \d+ bytes of shared memory.*65536"
+    with pytest.raises(ValueError, match=needs):
         packed_launch(TARGETS["gfx942"], 4, 16, 256, 64)
     with pytest.raises(ValueError, match="head_dim 256, page_size 128: its registers spill"):
         packed_launch(TARGETS["sm_90"], 2, 64, 256, 128)

@@ -40,4 +40,5 @@ def test_a_kernel_without_regions_is_named(tmp_path):
     kernel = tmp_path / "kernels/l9_new.py"
     kernel.parent.mkdir()
     kernel.write_text("x = 1\n")
-    assert "no region in kernels/l9_new.py, so that no page can show a part of it" in missing("l9_new", tmp_path)
+    lacks = missing("l9_new", tmp_path)
+    assert "no region in kernels/l9_new.py, so that no page can show a part of it" in lacks
