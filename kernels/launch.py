@@ -33,9 +33,9 @@ TARGETS = {
 }
 
 # region table
-# Warps x stages of the page loop, the fastest without spills on an H200 by the sweep in
-# snippets/results/nvidia-h200/launch_sweep.json. Key: bytes an element, rows of the query tile.
-# Then page size, and columns for head dims 16, 32, 64, 128, 256; "-" spills on every target.
+# Warps x stages of the page loop, the fastest on an H200 (snippets/results/nvidia-h200/
+# launch_sweep.json) of those that do not spill. Key: bytes an element, rows of the query tile.
+# Then page size, and columns for head dims 16, 32, 64, 128, 256; "-": the registers always spill.
 TABLE = {
     (2, 16): {
         16: "1x7 1x7 1x7 1x7 2x5",
@@ -51,21 +51,21 @@ TABLE = {
     },
     (2, 64): {
         16: "1x7 2x7 4x7 4x5 4x5",
-        32: "2x5 2x7 4x7 4x3 4x3",
+        32: "2x5 2x7 4x7 4x3 4x2",
         64: "4x7 2x5 4x3 4x5 8x5",
         128: "4x7 4x5 4x5 4x2 -",
     },
     (4, 16): {
         16: "1x5 1x5 1x5 4x5 4x2",
-        32: "1x5 2x5 2x3 4x3 8x2",
+        32: "1x5 2x5 2x2 4x3 8x2",
         64: "1x5 4x5 4x2 8x3 16x2",
-        128: "2x5 8x5 8x3 16x2 -",
+        128: "2x3 8x5 8x2 16x2 -",
     },
     (4, 32): {
         16: "1x5 1x5 2x5 4x3 8x3",
         32: "1x5 2x5 4x3 8x3 16x2",
         64: "2x5 2x5 8x3 8x3 16x2",
-        128: "4x5 4x5 16x2 16x2 -",
+        128: "4x5 4x5 16x2 16x3 -",
     },
     (4, 64): {
         16: "1x5 2x5 4x3 8x3 16x5",
@@ -73,6 +73,23 @@ TABLE = {
         64: "2x5 4x5 16x2 16x3 -",
         128: "4x5 8x5 - - -",
     },
+}
+
+# Where a program has 99 KB (Ada, consumer Blackwell): more warps, or none, where the above would
+# spill there. Key: bytes an element, rows of the query tile, page size, head dim.
+TABLE_99KB = {
+    (2, 32, 16, 256): "4x5",
+    (2, 64, 32, 256): "8x3",
+    (2, 64, 64, 128): "8x3",
+    (2, 64, 128, 64): "8x5",
+    (2, 64, 128, 128): "8x2",
+    (4, 16, 128, 32): "8x3",
+    (4, 32, 16, 256): "16x3",
+    (4, 32, 64, 32): "4x3",
+    (4, 32, 64, 128): "8x2",
+    (4, 32, 128, 32): "8x3",
+    (4, 64, 32, 128): "-",
+    (4, 64, 64, 64): "-",
 }
 # endregion table
 
@@ -93,9 +110,15 @@ def packed_launch(
     target: Target, element_bytes: int, block_g: int, head_dim: int, page_size: int
 ) -> Launch:
     """The table's entry, with as many of its stages as the target's shared memory holds."""
-    entry = TABLE[element_bytes, block_g][page_size].split()[head_dim.bit_length() - 5]
     what = f"{element_bytes}-byte elements, head_dim {head_dim}, page_size {page_size}"
     fits = "a smaller page_size, head_dim or group, or fast_decode of lesson L7"
+    entry = TABLE[element_bytes, block_g][page_size].split()[head_dim.bit_length() - 5]
+    if target.backend == "hip":
+        # No more than 4 waves, so that each lane has all 512 registers, and one buffer of K and V.
+        too_large = block_g > 16 and page_size * head_dim * element_bytes >= 2**16
+        entry = "-" if entry == "-" or too_large else f"{min(4, int(entry.split('x')[0]))}x2"
+    elif target.shared_bytes <= 99 * 1024:
+        entry = TABLE_99KB.get((element_bytes, block_g, page_size, head_dim), entry)
     require(entry != "-", f"a tile of {block_g} query rows", f"{what}: its registers spill", fits)
     num_warps, num_stages = map(int, entry.split("x"))
     for stages in range(num_stages, 0, -1):
@@ -113,13 +136,15 @@ def packed_launch(
 def shared_bytes(
     backend: str, num_stages: int, element_bytes: int, block_g: int, head_dim: int, page_size: int
 ) -> int:
-    """Shared memory of one program, an upper bound that the compile tests hold against the real one."""
+    """Shared memory of one program, in bytes: an estimate that the compile tests hold to the truth."""
     tile = page_size * head_dim * element_bytes
+    q = block_g * head_dim * element_bytes
+    p = block_g * page_size * element_bytes
     if backend == "hip":
-        return 2 * tile
-    # The indirect load of the page id takes every other stage: K and V get (stages - 1) // 2 buffers.
+        return max(tile, q) if num_stages == 1 else 2 * tile + p * (block_g > 16 or element_bytes == 4)
+    # The indirect load of the page id takes every other stage: K and V get half as many buffers.
     buffers = max(1, (num_stages - 1) // 2)  #: buffers
-    return 2 * tile * buffers + block_g * (head_dim + page_size) * element_bytes
+    return 2 * tile * buffers + q + p
 # endregion shared
 
 

@@ -42,7 +42,7 @@ ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4}
 HEAD_DIMS = (16, 32, 64, 128, 256)
 PAGE_SIZES = (16, 32, 64, 128)
 GROUPS = (4, 32, 64)  # one for each height of the query tile: 16, 32 and 64 rows
-CUOBJDUMP = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
+BIN = Path(triton.__file__).parent / "backends/nvidia/bin"
 
 packed = l2_paged_decode._paged_decode_kernel
 split = l3_split_kv_decode._split_kernel
@@ -131,14 +131,32 @@ def nvidia_figures(compiled) -> dict:
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(compiled.asm["cubin"])
         file.flush()
-        command = [CUOBJDUMP, "--dump-resource-usage", file.name]
+        command = [BIN / "cuobjdump", "--dump-resource-usage", file.name]
         text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    used = dict(re.findall(r"(REG|STACK):(\d+)", text))
+        used = dict(re.findall(r"(REG|STACK):(\d+)", text))
+        spills_in_loops = 0
+        if used["STACK"] != "0":
+            command = [BIN / "nvdisasm", "-c", file.name]
+            sass = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            spills_in_loops = count_spills_in_loops(sass)
     return {
         "num_regs": int(used["REG"]),
         "spilled_bytes": int(used["STACK"]),
+        "spills_in_loops": spills_in_loops,
         "tf32_instructions": compiled.asm["ptx"].count(".tf32"),
     }
+
+
+def count_spills_in_loops(sass: str) -> int:
+    """Loads and stores of local memory between a label and a branch back to it."""
+    lines = sass.splitlines()
+    labels = {match[1]: n for n, line in enumerate(lines) if (match := re.match(r"(\.L\w+):", line))}
+    inside = set()
+    for n, line in enumerate(lines):
+        target = re.search(r"BRA.*`\((\.L\w+)\)", line)
+        if target and labels.get(target[1], n) < n:
+            inside.update(range(labels[target[1]], n))
+    return sum(bool(re.search(r"\b(STL|LDL)\b", lines[n])) for n in inside)
 
 
 def amd_figures(compiled) -> dict:
@@ -147,6 +165,7 @@ def amd_figures(compiled) -> dict:
     return {
         "num_regs": int(re.search(r"\.vgpr_count:\s*(\d+)", text)[1]),
         "spilled_bytes": 4 * int(re.search(r"\.vgpr_spill_count:\s*(\d+)", text)[1]),
+        "spills_in_loops": 0,  # not looked for: nothing spills there at all
         "tf32_instructions": len(re.findall(r"v_mfma\w*xf32", text)),
     }
 

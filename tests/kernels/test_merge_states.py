@@ -79,11 +79,11 @@ def test_nothing_merged_with_nothing(num_splits):
 
 
 def test_a_first_block_of_splits_that_is_empty():
-    """Splits are taken 16 a step: the first step finds nothing, the next ones do."""
-    o, lse = _states(40, 7)
-    lse[:33] = -INF
+    """Splits are taken 64 a step: the first step finds nothing, the next one does."""
+    o, lse = _states(80, 7)
+    lse[:64] = -INF
     merged, merged_lse = _assert_merged(o, lse)
-    expected, expected_lse = merge_states(o[33:], lse[33:])
+    expected, expected_lse = merge_states(o[64:], lse[64:])
     assert torch.allclose(merged, expected, rtol=1e-6, atol=1e-6) and torch.allclose(merged_lse, expected_lse)
 
 

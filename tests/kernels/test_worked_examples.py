@@ -1,4 +1,5 @@
-"""Every number worked by hand in L2 and L3, read off the kernels, their traces, or the tensors' own sizes.
+"""Examples worked by hand in L2 and L3, read off the kernels, their traces, or the tensors' own sizes; the
+other numbers of the pages are in test_lesson_numbers_*.py.
 
 The walk over [1, 2, 3, 0] in one pass is in test_online_softmax.py, the choice of the number of splits in
 test_l3_split_kv_decode.py, the overflow of int32 in test_int32_overflow.py."""
