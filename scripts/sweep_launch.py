@@ -61,7 +61,7 @@ def too_few_or_too_many(warps: int, dtype: str, rows: int, head_dim: int, page_s
     """Warps that would spill by far (their compile takes minutes), or would hold next to nothing."""
     if dtype == "fp32":
         usual = max(page_size, rows) * head_dim // 512
-        return not usual // 2 <= warps <= max(1, usual * 2) and warps != 16
+        return not min(usual // 2, 8) <= warps <= max(1, usual * 2) and warps != 16
     usual = max(page_size * head_dim, rows * head_dim, rows * page_size) // 2048
     return not usual // 4 <= warps <= max(1, usual * 2)
 

@@ -30,31 +30,33 @@ GRID = ROOT / "snippets/generated/compile_grid.json"
 HEAD_DIMS = (16, 32, 64, 128, 256)
 
 
-def sweep_by_case() -> dict:
-    """{(element_bytes, block_g, head_dim, page_size): {Launch: p50 us}} without the launches that spill."""
+def sweep_by_case(with_spills: bool) -> dict:
+    """{(element_bytes, block_g, head_dim, page_size): {Launch: p50 us}}."""
     cases = defaultdict(dict)
     for row in json.loads(SWEEP.read_text())["rows"]:
         # 512 programs: the regime that a split number is chosen for.
-        if row["kernel"] == "packed" and row["batch_size"] == 64 and not row.get("num_spills", 1):
+        if row["kernel"] == "packed" and row["batch_size"] == 64 and "error" not in row:
+            if row["num_spills"] and not with_spills:
+                continue
             size = {"fp16": 2, "fp32": 4}[row["dtype"]]
             case = size, max(16, row["group_size"]), row["head_dim"], row["page_size"]
             cases[case][Launch(row["num_warps"], row["num_stages"])] = row["latency_us"]["p50"]
     return cases
 
 
-SWEPT = sweep_by_case()
+SWEPT = sweep_by_case(with_spills=True)
 
 
 @pytest.mark.parametrize("case", SWEPT, ids=str)
 def test_the_table_is_the_best_of_the_sweep(case):
-    """Or near it: where the best one uses every register, it would spill on another target."""
+    """Or near it: some of the fastest spill, there or on another target."""
     launch = packed_launch(TARGETS["sm_90"], *case)
     assert SWEPT[case][launch] <= 1.2 * min(SWEPT[case].values())
 
 
 def test_the_lesson_case_has_the_best_launch():
     case = 2, 16, 128, 16
-    assert SWEPT[case][packed_launch(TARGETS["sm_90"], *case)] == min(SWEPT[case].values())
+    assert SWEPT[case][packed_launch(TARGETS["sm_90"], *case)] <= 1.02 * min(SWEPT[case].values())
 
 
 def test_every_swept_case_is_taken_and_every_refused_one_spills():
@@ -65,7 +67,7 @@ def test_every_swept_case_is_taken_and_every_refused_one_spills():
         for head_dim, entry in zip(HEAD_DIMS, entries.split(), strict=True)
         if entry == "-"
     }
-    assert not refused & set(SWEPT)
+    assert not refused & set(sweep_by_case(with_spills=False))
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -142,11 +144,11 @@ class TestCompileGrid:
     def test_nothing_spills_in_a_loop(self, compiled_rows):
         assert [row for row in compiled_rows if row.get("spills_in_loops")] == []
 
-    def test_nothing_spills_at_all_but_what_is_known(self, compiled_rows):
-        """In a few kernels ptxas parks a predicate or an address while the loop runs: 8 or 16 bytes."""
+    def test_one_kernel_parks_a_predicate(self, compiled_rows):
+        """Nothing else spills: ptxas keeps 8 bytes of the split kernel aside while its loop runs."""
         spilling = [row for row in compiled_rows if row.get("spilled_bytes")]
-        assert all(row["spilled_bytes"] <= 16 for row in spilling), spilling
-        assert len(spilling) <= 10, spilling
+        known = {"kernel": "split", "target": "sm_90", "dtype": "fp16", "head_dim": 128, "page_size": 16}
+        assert all(known.items() <= row.items() and row["spilled_bytes"] == 8 for row in spilling), spilling
 
     def test_fp32_is_never_tf32(self, compiled_rows):
         assert [row for row in compiled_rows if row.get("tf32_instructions")] == []
