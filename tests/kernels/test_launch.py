@@ -45,13 +45,14 @@ def sweep_by_case(with_spills: bool) -> dict:
 
 
 SWEPT = sweep_by_case(with_spills=True)
+WITHOUT_SPILLS = sweep_by_case(with_spills=False)
 
 
-@pytest.mark.parametrize("case", SWEPT, ids=str)
+@pytest.mark.parametrize("case", WITHOUT_SPILLS, ids=str)
 def test_the_table_is_the_best_of_the_sweep(case):
-    """Or near it: some of the fastest spill, there or on another target."""
+    """Or near it: some of the fastest there spill on another target or in another Triton."""
     launch = packed_launch(TARGETS["sm_90"], *case)
-    assert SWEPT[case][launch] <= 1.2 * min(SWEPT[case].values())
+    assert SWEPT[case][launch] <= 1.2 * min(WITHOUT_SPILLS[case].values())
 
 
 def test_the_lesson_case_has_the_best_launch():
@@ -67,7 +68,7 @@ def test_every_swept_case_is_taken_and_every_refused_one_spills():
         for head_dim, entry in zip(HEAD_DIMS, entries.split(), strict=True)
         if entry == "-"
     }
-    assert not refused & set(sweep_by_case(with_spills=False))
+    assert not refused & set(WITHOUT_SPILLS)
 
 
 @pytest.mark.parametrize("name", TARGETS)
