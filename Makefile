@@ -79,5 +79,6 @@ $(VENV)/.test: $(VENV)/.docs $(VENV)/.kernels
 
 # The browser tests take the machine's Chromium; where there is none, Playwright's own.
 $(VENV)/.browser: $(VENV)/.test
-	command -v chromium chromium-browser google-chrome >/dev/null || $(BIN)/playwright install chromium
+	command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+		command -v google-chrome >/dev/null || $(BIN)/playwright install chromium
 	touch $@

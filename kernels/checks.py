@@ -84,6 +84,16 @@ def check_runnable(name: str, tensor: torch.Tensor) -> None:
     else:
         wanted = "a tensor on a GPU, or TRITON_INTERPRET=1 set before `kernels` is imported"
         require(tensor.is_cuda, name, tensor, wanted)
+        here = torch.cuda.current_device()  # where Triton launches, wherever the tensors are
+        wanted = f"a tensor on cuda:{here}, the current device (torch.cuda.device changes it)"
+        require(tensor.device.index == here, name, tensor, wanted)
+
+
+def check_offsets(name: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+    """Refuse strides that pass 2**31 elements in dims whose offsets the kernels compute in int32."""
+    largest = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True) if size)
+    wanted = "less than 2**31: only the first dim may be that far apart"
+    require(largest < 2**31, f"the offset of the last row of {name}", largest, wanted)
 
 
 def check_paged_inputs(q, k_cache, v_cache, block_table, seq_lens, kv_layout) -> PagedInputs:
@@ -104,6 +114,8 @@ def check_paged_inputs(q, k_cache, v_cache, block_table, seq_lens, kv_layout) ->
     batch_size, num_qo_heads, head_dim = q.shape
     num_pages, page_size, num_kv_heads, cache_dim = k_cache.shape
     require(v_cache.shape == k_cache.shape, "v_cache", v_cache, "the shape of k_cache")
+    for name, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
+        check_offsets(f"a page of {name}", cache.shape[1:3], cache.stride()[1:3])
     require(cache_dim == head_dim, "the last dim of k_cache", cache_dim, f"{head_dim}, as q has")
     require(len(block_table) == batch_size, "block_table", block_table, f"{batch_size} rows, as q")
     require(len(seq_lens) == batch_size, "seq_lens", seq_lens, f"{batch_size} lengths, as q")

@@ -110,7 +110,7 @@ def attend_pages(
     m_i = tl.full([BLOCK_G], -float("inf"), tl.float32)  #: state
     l_i = tl.zeros([BLOCK_G], tl.float32)  #: state
     acc = tl.zeros([BLOCK_G, HEAD_DIM], tl.float32)  #: state
-    # Count from the first page of the range: as a loop from page_begin, it is slower on an H200.
+    # Count from the first page of the range, so that every range is a sequence of its own.
     table_row_ptr += page_begin  #: from_first
     seq_len -= page_begin * PAGE_SIZE  #: from_first
     for page in range(page_end - page_begin):  #: loop

@@ -8,7 +8,14 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.checks import PagedInputs, check_lesson_inputs, check_runnable, check_tensor, require
+from kernels.checks import (
+    PagedInputs,
+    check_lesson_inputs,
+    check_offsets,
+    check_runnable,
+    check_tensor,
+    require,
+)
 from kernels.l2_paged_decode import attend_pages
 from kernels.launch import Launch, choose_launch, input_arguments, new_outputs, num_sms
 from kernels.online_softmax import online_softmax_step
@@ -231,7 +238,7 @@ def merge_states(o: torch.Tensor, lse: torch.Tensor) -> tuple[torch.Tensor, torc
 
     Args:
         o: [S, B, Hq, D] fp16, bf16 or fp32; S >= 1, D >= 1.
-        lse: [S, B, Hq] fp32, natural log.
+        lse: [S, B, Hq] fp32, natural log. Both in any strides with a contiguous last dim.
 
     Returns:
         (o [B, Hq, D] in o's dtype, lse [B, Hq] fp32). A state (0, -inf) changes nothing.
@@ -240,7 +247,8 @@ def merge_states(o: torch.Tensor, lse: torch.Tensor) -> tuple[torch.Tensor, torc
     check_tensor("lse", lse, "S, B, Hq", like=o, dtype=torch.float32)
     check_runnable("o", o)
     require(o.shape[0] >= 1 and o.shape[3] >= 1, "o", o, "[S, B, Hq, D] with S >= 1 and D >= 1")
-    require(lse.shape == o.shape[:3], "lse", lse, f"{list(o.shape[:3])}, as o has")  #: merge_checks
+    require(lse.shape == o.shape[:3], "lse", lse, f"{list(o.shape[:3])}, as o has")
+    check_offsets("one sequence of o", o.shape[2:3], o.stride()[2:3])  #: merge_checks
     merged, merged_lse = new_outputs(o[0])
     launch_combine(merged, merged_lse, o, lse)  #: merge_launch
     return merged, merged_lse

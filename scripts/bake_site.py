@@ -4,7 +4,7 @@ import html
 import json
 
 from scripts.bake_text import WORDS, table, us
-from scripts.records import ROOT
+from scripts.records import ROOT, outdated
 
 COMPILE_GRID = ROOT / "snippets/generated/compile_grid.json"
 TARGETS = {"sm_80": "A100", "sm_90": "H100, H200", "sm_120": "RTX 5090", "gfx942": "MI300X"}
@@ -81,6 +81,9 @@ def launch_sweep(loaded: list[dict], lang: str) -> str:
             ]
             parts.append(f"<p>{batch_size} × {ctx}{words['sweep_caption']}</p>")
             parts.append(table(["warps \\ stages", *map(str, stages)], rows))
+        if "kernels/l2_paged_decode.py" in outdated(record):
+            stale = words["stale"].format("kernels/l2_paged_decode.py")
+            parts.append(f'<p class="stale">{stale}</p>')
         software = record["software"]
         source = " · ".join([
             record["gpu"]["name"], f"{words['driver']} {software['driver']}", f"torch {software['torch']}",

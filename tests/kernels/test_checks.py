@@ -219,3 +219,29 @@ def test_cpu_tensors_without_the_interpreter(name):
     case = make_case([20])
     with pytest.raises(ValueError, match=r"q is .* on cpu; wanted a tensor on a GPU, or TRITON_INTERPRET=1"):
         DECODERS[name](*(t.cpu() for t in case.args))
+
+
+@decoders
+def test_heads_too_far_apart(name):
+    """A head-major cache in one buffer: kv_head * stride_h would pass 2**31, and wrap in int32."""
+    case = make_case([20, 20], dtype=torch.float16)
+    num_pages, page_size, num_kv_heads, head_dim = case.k_cache.shape
+    buffer = torch.empty(2**31 + case.k_cache.numel(), dtype=torch.float16, device=DEVICE)  # not touched
+    strides = (page_size * head_dim, head_dim, 2**31, 1)
+    far = buffer.as_strided((num_pages, page_size, num_kv_heads, head_dim), strides)
+    q, _, _, *rest = case.args
+    for caches, wrong in (((far, case.v_cache), "k_cache"), ((case.k_cache, far), "v_cache")):
+        message = rf"the offset of the last row of a page of {wrong} is \d+; wanted less than 2\*\*31"
+        with pytest.raises(ValueError, match=message):
+            DECODERS[name](q, *caches, *rest)
+
+
+@gpu_only
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA GPUs")
+def test_another_device_than_the_current_one():
+    case = make_case([20])
+    with (
+        torch.cuda.device(1),
+        pytest.raises(ValueError, match="wanted a tensor on cuda:1, the current device"),
+    ):
+        DECODERS["packed"](*case.args)

@@ -180,10 +180,7 @@ def test_a_padding_row():
 
 
 def test_what_the_measured_ratios_say():
-    """#measured: below G at B = 64, above it at B = 1; the bytes naive asks for exceed the bandwidth."""
-    assert (
-        float(FACTS["h200.l2.64x1024.naive_over_packed"])
-        < G
-        < float(FACTS["h200.l2.1x32768.naive_over_packed"])
-    )
+    """#measured: below G at B = 64, about G at B = 1; the bytes naive asks for exceed the bandwidth."""
+    assert float(FACTS["h200.l2.64x1024.naive_over_packed"]) < G
+    assert round(float(FACTS["h200.l2.1x32768.naive_over_packed"])) == G
     assert G * KV_BYTES[64, 1024] / (float(FACTS["h200.l2.64x1024.naive.us"]) * 1e-6) > BANDWIDTH
