@@ -21,7 +21,7 @@ from pathlib import Path
 
 os.environ.pop("TRITON_INTERPRET", None)  # before triton is imported: this is about the compiler
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # `kernels`, from anywhere
+sys.path.insert(0, str(ROOT))  # `kernels` and `scripts`, from anywhere
 
 import triton
 from rich.progress import track
@@ -30,6 +30,7 @@ from triton.compiler import ASTSource
 
 from kernels import l2_paged_decode, l3_split_kv_decode, l3_unnormalized_partials
 from kernels.launch import TARGETS, Launch, naive_launch, packed_launch
+from scripts.generated import write_or_check
 
 OUT = ROOT / "snippets/generated/compile_grid.json"
 GPU_TARGETS = {
@@ -184,24 +185,17 @@ def to_text(record: dict) -> str:
     return f'{{"triton": {json.dumps(record["triton"])}, "rows": [\n{rows}\n]}}\n'
 
 
-def main() -> None:
+def main() -> int:
+    """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=OUT, help="where to write (default: the record)")
     parser.add_argument("--check", action="store_true", help="compare with the record, write nothing")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: all cores)")
     args = parser.parse_args()
     text = to_text(compile_grid(args.jobs))
-    if args.check:
-        if text != args.out.read_text():
-            sys.exit(f"{args.out} is not what compiling gives; mend: python scripts/compile_grid.py")
-        return
-    temporary = args.out.with_suffix(".tmp")
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    temporary.write_text(text)
-    temporary.replace(args.out)
+    return write_or_check({OUT: text}, [], args.check, "python scripts/compile_grid.py")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
