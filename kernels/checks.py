@@ -96,13 +96,15 @@ def check_offsets(name: str, shape: tuple[int, ...], strides: tuple[int, ...]) -
     require(largest < 2**31, f"the offset of the last row of {name}", largest, wanted)
 
 
-def check_paged_inputs(q, k_cache, v_cache, block_table, seq_lens, kv_layout) -> PagedInputs:
-    """Everything that a paged decode needs to hold, whatever its kernel."""
+def check_paged_inputs(
+    q, k_cache, v_cache, block_table, seq_lens, kv_layout, kv_dtype=None
+) -> PagedInputs:
+    """Everything that a paged decode needs to hold, whatever its kernel; kv_dtype: None is q's."""
     require(kv_layout in ("NHD", "HND"), "kv_layout", repr(kv_layout), "'NHD' or 'HND'")
     slot = "page_size, Hkv" if kv_layout == "NHD" else "Hkv, page_size"
     check_tensor("q", q, "B, Hq, D")
-    check_tensor("k_cache", k_cache, f"num_pages, {slot}, D", like=q)
-    check_tensor("v_cache", v_cache, f"num_pages, {slot}, D", like=q)
+    check_tensor("k_cache", k_cache, f"num_pages, {slot}, D", like=q, dtype=kv_dtype)
+    check_tensor("v_cache", v_cache, f"num_pages, {slot}, D", like=q, dtype=kv_dtype)
     check_tensor("block_table", block_table, "B, max_pages", like=q, dtype=torch.int32)
     check_tensor("seq_lens", seq_lens, "B", like=q, dtype=torch.int32)
     check_runnable("q", q)
@@ -155,3 +157,35 @@ def check_lesson_inputs(*paged_inputs) -> PagedInputs:
     require(group_size <= 64, "Hq / Hkv", group_size, "1 to 64 query heads a KV head")
     return inputs
 # endregion lesson_contract
+
+
+# region fast_contract
+def check_fast_inputs(
+    q, k_cache, v_cache, block_table, seq_lens, kv_layout, k_scale, v_scale
+) -> PagedInputs:
+    """`check_paged_inputs` for fast_decode: more sizes, and e4m3 caches with their scales."""
+    fp8 = isinstance(k_cache, torch.Tensor) and k_cache.dtype == torch.float8_e4m3fn
+    inputs = check_paged_inputs(
+        q, k_cache, v_cache, block_table, seq_lens, kv_layout, torch.float8_e4m3fn if fp8 else None
+    )
+    page_size, head_dim, group_size = inputs.page_size, inputs.head_dim, inputs.group_size
+    require(1 <= page_size <= 1024, "page_size", page_size, "1 to 1024 tokens")
+    ok = 8 <= head_dim <= 256 and head_dim % 8 == 0
+    require(ok, "head_dim", head_dim, "a multiple of 8 from 8 to 256")
+    require(group_size <= 64, "Hq / Hkv", group_size, "1 to 64 query heads a KV head")
+    if fp8:
+        require(q.dtype != torch.float32, "q", q, "float16 or bfloat16 beside e4m3 caches", TypeError)
+        for name, cache in (("k_cache", inputs.k_cache), ("v_cache", inputs.v_cache)):
+            strides = list(cache.stride()[:3])
+            even = all(stride % 2 == 0 for stride in strides) and cache.data_ptr() % 2 == 0
+            wanted = "even strides and an even address: e4m3 is read in pairs"
+            require(even, f"{name}'s strides", strides, wanted)
+    for name, scale in (("k_scale", k_scale), ("v_scale", v_scale)):
+        if isinstance(scale, torch.Tensor):
+            ok = scale.numel() == 1 and scale.dtype == torch.float32 and scale.device == q.device
+            require(ok, name, scale, f"one float32 element on {q.device}")
+        else:
+            ok = scale is None or (isinstance(scale, (int, float)) and not isinstance(scale, bool))
+            require(ok, name, scale, "a number, a tensor of one float32 element, or None", TypeError)
+    return inputs
+# endregion fast_contract

@@ -16,7 +16,7 @@ from kernels.checks import (
     check_tensor,
     require,
 )
-from kernels.l2_paged_decode import attend_pages
+from kernels.l2_paged_decode import attend_pages, launch_paged_decode
 from kernels.launch import Launch, choose_launch, input_arguments, new_outputs, num_sms
 from kernels.online_softmax import online_softmax_step
 
@@ -161,20 +161,25 @@ def _combine_kernel(
 
 
 # region choose
-# Programs for each SM: from the sweep in snippets/results/nvidia-h200/l3_split_kv_decode.json.
-# Pages a split, at least: a floor for short sequences, which that sweep does not reach.
-PROGRAMS_PER_SM = 4  #: programs_per_sm
-MIN_PAGES_PER_SPLIT = 4  #: min_pages
+# All three from the sweep in snippets/results/nvidia-h200/split_choice.json, 240 shapes.
+PROGRAMS_PER_SM = 4  # that run side by side, to keep the memory busy  #: programs_per_sm
+TOKENS_PER_SPLIT = 1024  # where programs queue anyway: short ones keep neighbours together  #: tokens
+MAX_QUEUED_SPLITS = 16  # there; a guess from the table's width may be far too large  #: max_queued
 
 
 def choose_num_splits(
     batch_size: int, num_kv_heads: int, max_seq_len: int, page_size: int, num_sms: int
 ) -> int:
-    """Splits a sequence, at least 1: B * Hkv * splits programs fill the SMs a few times over."""
+    """Splits a sequence, at least 1: enough programs for all SMs, and none of them empty."""
     num_pages = -(-max_seq_len // page_size)
-    wanted = PROGRAMS_PER_SM * num_sms // max(1, batch_size * num_kv_heads)  #: wanted
-    most = num_pages // MIN_PAGES_PER_SPLIT  #: most
-    pages_per_split = -(-num_pages // max(1, min(wanted, most)))  #: round_up
+    at_once = PROGRAMS_PER_SM * num_sms  #: wanted
+    programs = max(1, batch_size * num_kv_heads)
+    if programs <= at_once:
+        wanted = min(at_once // programs, num_sms)  # more would cost in the combine  #: wanted
+    else:
+        wanted = min(-(-max_seq_len // TOKENS_PER_SPLIT), MAX_QUEUED_SPLITS)  #: queued
+    most = min(wanted, num_pages)  #: most
+    pages_per_split = -(-num_pages // max(1, most))  #: round_up
     return max(1, -(-num_pages // max(1, pages_per_split)))  # none of them empty  #: no_empty
 # endregion choose
 
@@ -195,6 +200,9 @@ def split_kv_decode(
     launch = choose_launch(inputs, q)  #: checks
     num_splits = resolve_num_splits(inputs, q, num_splits, max_seq_len)  #: resolve
     o, lse = new_outputs(q)
+    if num_splits == 1:  # nothing to merge: L2's kernel writes o itself  #: direct
+        launch_paged_decode(o, lse, q, inputs, block_table, seq_lens, sm_scale, launch)  #: direct
+        return (o, lse) if return_lse else o
     o_partial, lse_partial = new_partials(q, num_splits)  #: scratch
     launch_split(  #: first
         o_partial, lse_partial, None, q, inputs, block_table, seq_lens, sm_scale, launch

@@ -18,13 +18,24 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `scripts`, from 
 from scripts import records
 from scripts.bake_charts import CHARTS
 from scripts.bake_facts import all_facts
+from scripts.bake_l7 import L7_TABLES
+from scripts.bake_l7 import LESSON as L7
+from scripts.bake_l7_charts import L7_CHARTS
+from scripts.bake_l7_targets import targets as l7_targets
 from scripts.bake_site import SITE_TABLES
+from scripts.bake_splits import SPLIT_TABLES
 from scripts.bake_tables import TABLES
 from scripts.bake_text import LANGS, WORDS
 from scripts.generated import write_or_check
+from scripts.split_regret import LESSON as SPLITS
 
 RESULTS = records.RESULTS
 GENERATED = records.ROOT / "snippets/generated"
+LESSONS = {lesson: TABLES[lesson] | CHARTS[lesson] for lesson in TABLES} | {
+    L7: L7_TABLES | L7_CHARTS | {"targets": l7_targets}
+}
+LESSONS |= {SPLITS: SPLIT_TABLES}
+FOLDERS = {SPLITS: L7}  # where the tables of a record that is no lesson's own stand
 
 
 def bake(loaded: list[dict]) -> dict[str, str]:
@@ -33,8 +44,8 @@ def bake(loaded: list[dict]) -> dict[str, str]:
     for name, make in SITE_TABLES.items():
         for lang in LANGS:
             files[f"{name}.{lang}.html"] = f'<div class="table-scroll">\n{make(loaded, lang)}\n</div>\n'
-    for lesson in TABLES:
-        for name, make in (TABLES[lesson] | CHARTS[lesson]).items():
+    for lesson, tables in LESSONS.items():
+        for name, make in tables.items():
             for lang in LANGS:
                 panels = [
                     panel(record, body, lang)
@@ -42,7 +53,8 @@ def bake(loaded: list[dict]) -> dict[str, str]:
                     if record["lesson"] == lesson and (body := make(record, lang))
                 ]
                 content = "\n".join(panels) or f"<p>{WORDS[lang]['none']}</p>"
-                files[f"{lesson}/{name}.{lang}.html"] = f'<div class="gpu-set">\n{content}\n</div>\n'
+                path = f"{FOLDERS.get(lesson, lesson)}/{name}.{lang}.html"
+                files[path] = f'<div class="gpu-set">\n{content}\n</div>\n'
     return files
 
 
@@ -63,8 +75,10 @@ def panel(record: dict, body: str, lang: str) -> str:
 def source(record: dict, lang: str) -> str:
     """The provenance line, as HTML: all that house rules ask of a measured number, or whose number it is."""
     words, gpu, problem = WORDS[lang], record["gpu"], record["problem"]
-    heads = f"Hq {problem['num_qo_heads']}, Hkv {problem['num_kv_heads']}, D {problem['head_dim']}"
-    shape = f"{problem['dtype']}, {heads}"
+    # L7's rows differ in dtype and heads, and say so themselves.
+    named = (("Hq", "num_qo_heads"), ("Hkv", "num_kv_heads"), ("D", "head_dim"))
+    heads = [f"{name} {problem[key]}" for name, key in named if key in problem]
+    shape = ", ".join([*([problem["dtype"]] if "dtype" in problem else []), *heads])
     if record["kind"] == "cited":
         text = html.escape(record["source"][lang])
         if url := record["source"]["url"]:
@@ -72,11 +86,14 @@ def source(record: dict, lang: str) -> str:
         parts = [words["cited"], f"{words['source']}: {text}", f"{gpu['num_sms']} SM", shape]
         return " · ".join(parts)
     software = record["software"]
-    pages = "/".join(str(size) for size in sorted({row["page_size"] for row in record["rows"]}))
+    sizes = {row.get("page_size", problem.get("page_size")) for row in record["rows"]}
+    pages = "/".join(map(str, sorted(sizes)))
+    peers = software.get("peers", {}).items()
     parts = [
         f"{gpu['name']}, {gpu['num_sms']} SM",
         f"{words['driver']} {software['driver']}",
         *(f"{name} {software[name.lower()]}" for name in ("CUDA", "torch", "triton", "Python")),
+        *(f"{name} {version}" for name, version in peers if not version.startswith("missing")),
         record["date"],
         f"{shape}, {words['page']} {pages}",
         words["cold"],

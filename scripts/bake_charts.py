@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 from scripts.bake_tables import find, one, p50, shapes
 from scripts.bake_text import WORDS, ratio, shape_text, us
+from scripts.chart_rows import measured_cells, measured_columns, span_axis
+from scripts.chart_spec import Axis, Chart, Point, Series, decades
+from scripts.chart_svg import figure
 from scripts.records import ROOT, slug_of
 from scripts.svg import BG, FG, MUTED, SERIES, Drawing
 
@@ -46,12 +49,6 @@ class LogPlot:
         self.drawing.path(f"M{places}", stroke, width, dash=dash)
 
 
-def decades(low: float, high: float, steps: tuple[int, ...] = (1, 2, 5)) -> list[float]:
-    """Round numbers from low to high: 1, 2, 5, 10, 20, ..."""
-    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    return [tick for e in exponents for s in steps if low <= (tick := float(f"{s}e{e}")) <= high]
-
-
 def sweep(record: dict, lang: str) -> str | None:
     """Latency against the number of splits, one line a shape; the chosen number has a ring."""
     words, lines = WORDS[lang], []
@@ -63,29 +60,32 @@ def sweep(record: dict, lang: str) -> str | None:
         return None
     every = [row for _, rows in lines for row in rows]
     most = max(row["num_splits"] for row in every)
-    low, high = min(map(p50, every)), max(map(p50, every))
-    name = f"sweep-{record['gpu']['slug']}"
     told = "".join(_sweep_line(shape, rows, words) for shape, rows in lines).strip()
-    desc = words["sweep_desc"].format(gpu=record["gpu"]["name"], lines=told)
-    drawing = Drawing(name, 720, 400, f"{words['sweep_title']} · {record['gpu']['name']}", desc)
-    plot = LogPlot(drawing, (1, most * 1.9), (low * 0.85, high * 1.15))
-    x_ticks = [float(2**e) for e in range(int(math.log2(most)) + 1)]
-    plot.axes(x_ticks, decades(*plot.y_range), words["sweep_x"], words["sweep_y"])
-    ends = []
-    for (shape, rows), colour in zip(lines, SERIES, strict=False):
-        plot.curve([(row["num_splits"], p50(row)) for row in rows], colour)
-        for row in rows:
-            place = plot.x(row["num_splits"]), plot.y(p50(row))
-            if row["chosen"]:
-                drawing.circle(*place, 7, BG, colour, 2.5)
-            drawing.circle(*place, 3, colour)
-        ends.append(
-            [plot.y(p50(rows[-1])) + 4, plot.x(rows[-1]["num_splits"]) + 9, shape_text(shape), colour]
-        )
-    for y, x, text, colour in _apart(ends, 15):
-        drawing.text(x, y, text, 12, colour, weight=600)
-    drawing.text(plot.right, TOP - 12, words["ring"], 12, MUTED, "end")
-    return f'<figure class="drawing">{drawing.svg()}</figure>'
+    gpu = record["gpu"]
+    chart = Chart(
+        name=f"sweep-{gpu['slug']}",
+        title=f"{words['sweep_title']} · {gpu['name']}",
+        desc=words["sweep_desc"].format(gpu=gpu["name"], lines=told),
+        x=Axis(words["sweep_x"], ("log",), 1, most, base=2),
+        y=span_axis(words["sweep_y"], every, ("log", "linear")),
+        series=tuple(
+            Series(shape_text(shape), colour, tuple(_sweep_point(row, lang) for row in rows))
+            for (shape, rows), colour in zip(lines, SERIES, strict=False)
+        ),
+        columns=(words["shape"], words["num_splits"], *measured_columns(lang)),
+        notes=(words["ring"], words["span"]),
+        end_labels=True,
+    )
+    return figure(chart, lang)
+
+
+def _sweep_point(row: dict, lang: str) -> Point:
+    quantiles, splits = row["latency_us"], row["num_splits"]
+    name = f"{splits} ({WORDS[lang]['chosen']})" if row["chosen"] else str(splits)
+    return Point(
+        splits, quantiles["p50"], (name, *measured_cells(row)), (quantiles["p20"], quantiles["p80"]),
+        ringed=row["chosen"],
+    )  # fmt: skip
 
 
 def _sweep_line(shape: dict, rows: list[dict], words: dict) -> str:
@@ -95,15 +95,6 @@ def _sweep_line(shape: dict, rows: list[dict], words: dict) -> str:
         shape=shape_text(shape), first=us(p50(rows[0])), best=us(p50(best)), best_splits=best["num_splits"],
         chosen=chosen["num_splits"], chosen_us=us(p50(chosen)),
     )  # fmt: skip
-
-
-def _apart(labels: list[list], least: float) -> list[list]:
-    """Labels moved down so that no two (first field: y) are closer than `least`."""
-    placed: list[list] = []
-    for label in sorted(labels):
-        y = max(label[0], placed[-1][0] + least) if placed else label[0]
-        placed.append([y, *label[1:]])
-    return placed
 
 
 def nominal(gpu_name: str) -> dict | None:

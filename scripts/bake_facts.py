@@ -1,19 +1,29 @@
 """The facts that pages print: one flat table of names and texts, from the records and from arithmetic.
 
-<gpu>.<lesson>.<shape>.<row>.<what>: "h200" (the cited card: "rtx5090"), "l2" or "l3", "64x1024", then
+<gpu>.<lesson>.<shape>.<row>.<what>: "h200" (the cited card: "rtx5090"), "l2", "l3" or "l7", "64x1024", then
 
   what          us p20 p80 gbps share paged_share tflops programs warps stages eager_us host_us overhead_us
   rows of l2    naive packed habit swap_k packed_page64, and read, paged_read (the ceilings: us, gbps)
   rows of l3    l2 (the base), every number of splits ("64"), chosen, best, unnormalized; where both kernels
                 were timed apart also split_us, combine_us, rest_us, partial_mib; chosen.splits, best.splits
+  rows of l7    its variants and rungs, read, paged_read; a shape that is not plain says how: 8x4096_bf16,
+                8x4096_h32_32, 16x8192_page64, 64x1024_fp8, ragged; ratio: times fast_decode, over: its
+                inverse; predicted_us of a rung; <gpu>.l7.targets.{met,missed,unknown}
+  rules         <gpu>.splits.<kernel>.<rule>.<what>, of scripts/bake_splits.py
   ratios        <gpu>.<lesson>.<shape>.naive_over_packed, l2_over_64, l2_over_best, chosen_over_best, ...
 
 Without a GPU: kv_bytes.<shape>, flop.<shape>, programs.<shape>, partial_mib.<shape>.<splits> and their like.
 """
 
 from scripts.bake_charts import nominal
+from scripts.bake_l7 import LESSON as L7
+from scripts.bake_l7 import OURS, case_name, cases, ceiling_of
+from scripts.bake_l7_targets import status_counts
+from scripts.bake_splits import split_facts
 from scripts.bake_tables import find, one, p50, shapes, us_text
 from scripts.bake_text import percent, ratio, shape_name, us
+from scripts.split_regret import LESSON as SPLITS
+from scripts.targets import judge
 
 # The lessons' problem: fp16, Hq 32, Hkv 8, D 128, page 16.
 SHAPES = ((1, 32768), (8, 4096), (64, 1024))
@@ -40,6 +50,10 @@ def all_facts(records: list[dict]) -> Facts:
             facts |= l2_facts(record, f"{gpu_key(record)}.l2")
         elif record["lesson"] == "l3_split_kv_decode":
             facts |= l3_facts(record, f"{gpu_key(record)}.l3")
+        elif record["lesson"] == L7:
+            facts |= l7_facts(record, f"{gpu_key(record)}.l7")
+        elif record["lesson"] == SPLITS:
+            facts |= split_facts(record, f"{gpu_key(record)}.splits")
     return dict(sorted(facts.items()))
 
 
@@ -80,7 +94,9 @@ def gpu_facts(record: dict) -> Facts:
     key, gpu = gpu_key(record), record["gpu"]
     facts = {f"{key}.name": gpu["name"], f"{key}.sms": str(gpu["num_sms"])}
     if record["kind"] == "measured":
-        facts |= {f"{key}.{name}": text for name, text in record["software"].items()}
+        software = record["software"]
+        facts |= {f"{key}.{name}": text for name, text in software.items() if name != "peers"}
+        facts |= {f"{key}.{name}": text for name, text in software.get("peers", {}).items()}
         facts |= {
             f"{key}.date": record["date"],
             f"{key}.l2_mb": f"{gpu['l2_bytes'] / 1e6:.0f}",
@@ -152,10 +168,7 @@ def l2_facts(record: dict, key: str) -> Facts:
         facts |= row_facts(f"{key}.{shape_name(row)}.{name}", row, peak)
     for ceiling in record.get("ceilings", []):
         page = "" if ceiling["page_size"] == PAGE_SIZE else f"_page{ceiling['page_size']}"
-        for kind in ("read", "paged_read"):
-            name = f"{key}.{shape_name(ceiling)}.{kind}{page}"
-            facts[f"{name}.us"] = us(ceiling[f"{kind}_us"]["p50"])
-            facts[f"{name}.gbps"] = f"{ceiling[f'{kind}_gbps']:.0f}"
+        facts |= ceiling_facts(f"{key}.{shape_name(ceiling)}", ceiling, page)
     for shape in shapes(record):
         times = {
             VARIANTS[row["variant"]] + ("_page64" if row.get("page_size") == 64 else ""): p50(row)
@@ -207,4 +220,29 @@ def parts_facts(record: dict, shape: dict, at: str) -> Facts:
                 f"{at}.{name}.rest_us": us(p50(pair) - p50(alone)),
                 f"{at}.{name}.partial_mib": f"{alone['partial_bytes'] / 2**20:.2f}",
             }
+    return facts
+
+
+def l7_facts(record: dict, key: str) -> Facts:
+    facts: Facts = {}
+    for row in record["rows"]:
+        facts |= row_facts(f"{key}.{case_name(row)}.{row['variant']}", row)
+        if predicted := row.get("prediction", {}).get("us"):
+            facts[f"{key}.{case_name(row)}.{row['variant']}.predicted_us"] = us(predicted)
+    for case in cases(record):
+        for name, row in case.rows.items():
+            if name != OURS and (times := case.times(row)):
+                at = f"{key}.{case.name}.{name}"
+                facts |= {f"{at}.ratio": ratio(times), f"{at}.over": f"{1 / times:.2f}"}
+        facts |= ceiling_facts(f"{key}.{case.name}", ceiling_of(record, case.first))
+    counts = status_counts(judge(record))
+    return facts | {f"{key}.targets.{status}": str(count) for status, count in counts.items()}
+
+
+def ceiling_facts(key: str, ceiling: dict | None, page: str = "") -> Facts:
+    """us and GB/s of the pure and of the paged read."""
+    facts: Facts = {}
+    for kind in ("read", "paged_read") if ceiling else ():
+        facts[f"{key}.{kind}{page}.us"] = us(ceiling[f"{kind}_us"]["p50"])
+        facts[f"{key}.{kind}{page}.gbps"] = f"{ceiling[f'{kind}_gbps']:.0f}"
     return facts

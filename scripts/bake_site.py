@@ -4,7 +4,7 @@ import html
 import json
 
 from scripts.bake_text import WORDS, table, us
-from scripts.records import ROOT, outdated
+from scripts.records import ROOT, SWEEPS, outdated
 
 COMPILE_GRID = ROOT / "snippets/generated/compile_grid.json"
 TARGETS = {"sm_80": "A100", "sm_90": "H100, H200", "sm_120": "RTX 5090", "gfx942": "MI300X"}
@@ -16,7 +16,7 @@ def gpus(loaded: list[dict], lang: str) -> str:
     words = WORDS[lang]
     cards: dict[str, list[dict]] = {}
     for record in loaded:
-        if record["lesson"] != "launch_sweep":
+        if record["lesson"] not in SWEEPS:
             cards.setdefault(record["gpu"]["slug"], []).append(record)
     rows = []
     for records in cards.values():

@@ -5,7 +5,9 @@ import tomllib
 from pathlib import Path
 
 LANGS = ("zh", "en")
-_TABLE = tomllib.loads(Path(__file__).with_name("bake_words.toml").read_text(encoding="utf-8"))
+_TABLE: dict[str, dict[str, str]] = {}
+for _path in sorted(Path(__file__).parent.glob("bake_words*.toml")):
+    _TABLE |= tomllib.loads(_path.read_text(encoding="utf-8"))
 WORDS = {lang: {name: entry[lang] for name, entry in _TABLE.items()} for lang in LANGS}
 
 

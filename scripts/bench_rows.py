@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import torch
 
-from scripts.bench_inputs import Pool, Shape, Truth, make_pool, make_truth, poisoned_allocations
+from scripts.bench_inputs import Pool, Shape, make_pool
+from scripts.bench_truth import Truth, make_truth, poisoned_allocations
 from scripts.bench_variants import Variant, variants_of
 from scripts.read_ceiling import gbps, measure_ceilings
 from scripts.timing import LaunchGraph, eager_latency, interleaved_latency

@@ -13,10 +13,7 @@ import concurrent.futures
 import itertools
 import json
 import os
-import re
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 os.environ.pop("TRITON_INTERPRET", None)  # before triton is imported: this is about the compiler
@@ -25,25 +22,18 @@ sys.path.insert(0, str(ROOT))  # `kernels` and `scripts`, from anywhere
 
 import triton
 from rich.progress import track
-from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from kernels import l2_paged_decode, l3_split_kv_decode, l3_unnormalized_partials
 from kernels.launch import TARGETS, Launch, naive_launch, packed_launch
+from scripts.compile_targets import GPU_TARGETS, aot_source, figures
 from scripts.generated import write_or_check
 
 OUT = ROOT / "snippets/generated/compile_grid.json"
-GPU_TARGETS = {
-    "sm_80": GPUTarget("cuda", 80, 32),
-    "sm_90": GPUTarget("cuda", 90, 32),
-    "sm_120": GPUTarget("cuda", 120, 32),
-    "gfx942": GPUTarget("hip", "gfx942", 64),
-}
 ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4}
 HEAD_DIMS = (16, 32, 64, 128, 256)
 PAGE_SIZES = (16, 32, 64, 128)
 GROUPS = (4, 32, 64)  # one for each height of the query tile: 16, 32 and 64 rows
-BIN = Path(triton.__file__).parent / "backends/nvidia/bin"
 
 packed = l2_paged_decode._paged_decode_kernel
 split = l3_split_kv_decode._split_kernel
@@ -99,20 +89,7 @@ def launch_of(point: tuple) -> Launch:
 def source_of(point: tuple) -> ASTSource:
     """The kernel with the types and the alignment that a launch with contiguous tensors would have."""
     function, constants = kernel_and_constants(point)
-    types = {"block_table_ptr": "*i32", "seq_lens_ptr": "*i32", "sm_scale": "fp32"}
-
-    def type_of(name: str) -> str:
-        if name in constants:
-            return "constexpr"
-        if name.endswith("_ptr"):
-            fp32 = name.startswith("lse") or name.endswith("_partial_ptr")
-            return types.get(name, "*fp32" if fp32 else f"*{point[2]}")
-        return types.get(name, "i32")
-
-    names = function.arg_names
-    aligned = [n for n in names if n not in constants and (n.endswith("_ptr") or n.startswith("stride_"))]
-    attrs = {(names.index(name),): [["tt.divisibility", 16]] for name in aligned}
-    return ASTSource(fn=function, signature={n: type_of(n) for n in names}, constexprs=constants, attrs=attrs)
+    return aot_source(function, constants, point[2])
 
 
 def compile_point(point: tuple) -> dict:
@@ -123,52 +100,7 @@ def compile_point(point: tuple) -> dict:
     except ValueError as refusal:
         return row | {"refused": str(refusal)}
     compiled = triton.compile(source_of(point), target=GPU_TARGETS[row["target"]], options=launch._asdict())
-    row |= launch._asdict() | {"shared_bytes": compiled.metadata.shared}
-    return row | (amd_figures(compiled) if "amdgcn" in compiled.asm else nvidia_figures(compiled))
-
-
-def nvidia_figures(compiled) -> dict:
-    """Registers a thread, spilled bytes (the stack frame) and TF32 instructions, from the cubin and PTX."""
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(compiled.asm["cubin"])
-        file.flush()
-        command = [BIN / "cuobjdump", "--dump-resource-usage", file.name]
-        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        used = dict(re.findall(r"(REG|STACK):(\d+)", text))
-        spills_in_loops = 0
-        if used["STACK"] != "0":
-            command = [BIN / "nvdisasm", "-c", file.name]
-            sass = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            spills_in_loops = count_spills_in_loops(sass)
-    return {
-        "num_regs": int(used["REG"]),
-        "spilled_bytes": int(used["STACK"]),
-        "spills_in_loops": spills_in_loops,
-        "tf32_instructions": compiled.asm["ptx"].count(".tf32"),
-    }
-
-
-def count_spills_in_loops(sass: str) -> int:
-    """Loads and stores of local memory between a label and a branch back to it."""
-    lines = sass.splitlines()
-    labels = {match[1]: n for n, line in enumerate(lines) if (match := re.match(r"(\.L\w+):", line))}
-    inside = set()
-    for n, line in enumerate(lines):
-        target = re.search(r"BRA.*`\((\.L\w+)\)", line)
-        if target and labels.get(target[1], n) < n:
-            inside.update(range(labels[target[1]], n))
-    return sum(bool(re.search(r"\b(STL|LDL)\b", lines[n])) for n in inside)
-
-
-def amd_figures(compiled) -> dict:
-    """The same from the AMDGCN text; xf32 is the name of TF32 there."""
-    text = compiled.asm["amdgcn"]
-    return {
-        "num_regs": int(re.search(r"\.vgpr_count:\s*(\d+)", text)[1]),
-        "spilled_bytes": 4 * int(re.search(r"\.vgpr_spill_count:\s*(\d+)", text)[1]),
-        "spills_in_loops": 0,  # not looked for: nothing spills there at all
-        "tf32_instructions": len(re.findall(r"v_mfma\w*xf32", text)),
-    }
+    return row | launch._asdict() | {"shared_bytes": compiled.metadata.shared} | figures(compiled)
 
 
 def compile_grid(jobs: int) -> dict:

@@ -5,6 +5,8 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+from scripts import compiled_evidence
+from scripts.compiled_evidence import Evidence
 from scripts.listing import PageError, Source, read_source, span_text
 
 FACTS = "snippets/generated/facts.json"
@@ -17,6 +19,7 @@ class Library:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._sources: dict[str, Source] = {}
+        self._compiled: dict[str, list[Evidence]] = {}
 
     def source(self, path: str) -> Source:
         if path not in self._sources:
@@ -48,6 +51,18 @@ class Library:
             raise PageError(f"{PRODUCTION} has no {key!r} with repo, commit, path, lines or a url") from error
         url = f"https://github.com/{repo}/blob/{commit}/{path}#L{first}-L{last}"
         return f"{repo} {path}#{span_text(first, last)}", url
+
+    def compiled(self, kernel: str) -> list[Evidence]:
+        """What the compiler made of a kernel, a target each."""
+        if kernel not in self._compiled:
+            known = compiled_evidence.kernels(self.root)
+            if kernel not in known:
+                there = ", ".join(known) or "none"
+                raise PageError(f"no kernel {kernel!r} in {compiled_evidence.FOLDER}; there are {there}")
+            self._compiled[kernel] = [
+                compiled_evidence.evidence(kernel, target, self.root) for target in known[kernel]
+            ]
+        return self._compiled[kernel]
 
     def generated(self, lesson: str, name: str) -> str:
         path = f"snippets/generated/{lesson}/{name}"

@@ -156,7 +156,7 @@ def _region(
     sections[name] = (opened.pop()[1] + 1, no - 1)
 
 
-def _row_html(tokens: Tokens, indent: int) -> str:
+def row_html(tokens: Tokens, indent: int) -> str:
     """One line as HTML, its first `indent` characters left out."""
     out = []
     for kind, text in tokens:
@@ -185,7 +185,7 @@ def render(source: Source, section: str, source_page: str, prefix: str) -> str:
     rows = "\n".join(
         f'<span class="row" id="{prefix}L{no}">'
         f'<a class="no" href="{source_page}#L{no}" data-no="{no}" tabindex="-1" aria-hidden="true"></a>'
-        f"{_row_html(source.tokens[no], indent)}</span>"
+        f"{row_html(source.tokens[no], indent)}</span>"
         for no in shown
     )
     return (

@@ -2,8 +2,8 @@
 
 A page is walked once, line by line, before Markdown sees it. Everything it names is looked up then, so a
 wrong name fails with the page and the name. Inline macros become text or links on the spot. Whole blocks
-(listings, tables, figures) leave a token behind, which `fill` replaces by their HTML after Markdown is done:
-no Markdown rule can touch them. Listings, tables and figures stand on lines of their own.
+(listings, compiled kernels, tables, figures) leave a token behind, which `fill` replaces by their HTML after
+Markdown is done: no Markdown rule can touch them. They stand on lines of their own.
 """
 
 import html
@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from scripts import compiled_page
 from scripts.library import Library
 from scripts.listing import PageError, render, span_text, split_spec
 
 MACRO = re.compile(r"\{\{\s*(\w+):\s*([^{}\s]+)\s*\}\}")
 FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})\s*([\w-]*)")
 BLOCK = re.compile(r"^(\s*)(/{3,})\s*(?:(\w[\w-]*)\s*(?:\|\s*(.*?))?)?\s*$")
+FENCES = ("listing", "compiled")  # the languages of fences that we expand
 TOKEN = "\ue000{}\ue001"
 
 
@@ -28,14 +30,14 @@ class Line:
     """A line of a page, and what the reading block around it shows."""
 
     text: str
-    kind: str = "text"  # "text", "code" (in a fence of another language), "listing", "reading"
-    spec: str = ""  # what a listing or a reading block shows
+    kind: str = "text"  # "text", "code" (in a fence of another language), "reading", or one of FENCES
+    spec: str = ""  # what a fence of ours or a reading block shows
     reading: str = ""
 
 
 def walk(markdown: str) -> Iterator[Line]:
-    """The page's lines; a listing fence is one line of kind "listing", a reading block's head "reading"."""
-    fence, listing = "", None  # the open fence; its indent and body where it is a listing
+    """The page's lines; a fence of ours is one line of its kind, a reading block's head one of "reading"."""
+    fence, kind, listing = "", "", None  # the open fence; its kind, and its indent and body, where it is ours
     blocks: list[tuple[str, str]] = []  # open blocks: (slashes, spec of the listing beside it or "")
     for text in markdown.splitlines():
         reading = next((spec for _, spec in reversed(blocks) if spec), "")
@@ -46,11 +48,11 @@ def walk(markdown: str) -> Iterator[Line]:
             if listing is None:
                 yield Line(text, "code", reading=reading)
             elif closes:
-                yield Line(listing[0], "listing", "\n".join(listing[1:]), reading)
+                yield Line(listing[0], kind, "\n".join(listing[1:]), reading)
             else:
                 listing.append(text.strip())
         elif m:
-            fence, listing = m[2], [m[1]] if m[3] == "listing" else None
+            fence, kind, listing = m[2], m[3], [m[1]] if m[3] in FENCES else None
             if listing is None:
                 yield Line(text, "code", reading=reading)
         elif m := BLOCK.match(text):
@@ -95,12 +97,17 @@ def shown_files(markdown: str, kernel: str) -> set[str]:
     """Files that a page shows or names lines of, so which need a full-source page."""
     paths = {kernel} if kernel else set()
     for line in walk(markdown):
-        if line.spec:
+        if line.spec and line.kind != "compiled":
             paths.add(split_spec(line.spec)[0])
         for kind, name in MACRO.findall(line.text):
             if kind == "line" and ":" in name:
                 paths.add(name.partition(":")[0])
     return paths
+
+
+def shown_kernels(markdown: str) -> set[str]:
+    """Kernels that a page shows compiled."""
+    return {name for line in walk(markdown) if line.kind == "compiled" for name in line.spec.split()}
 
 
 def expand(markdown: str, page: Page, library: Library) -> str:
@@ -109,6 +116,10 @@ def expand(markdown: str, page: Page, library: Library) -> str:
     for line in walk(markdown):
         if line.kind == "listing":
             out.append(f"\n{line.text}{_listing(line.spec, page, library)[0]}\n")
+            continue
+        if line.kind == "compiled":
+            block = compiled_page.render(line.spec.split(), library, page.lang, page.url)
+            out.append(f"\n{line.text}{_token(page, block)}\n")
             continue
         if line.kind == "reading":
             token, prefix = _listing(line.spec, page, library)
@@ -154,11 +165,13 @@ def _macro(m: re.Match[str], line: Line, prefix: str, page: Page, library: Libra
         return _line_ref(name, line.reading, prefix, page, library)
     if kind == "fact":
         return library.fact(name)
+    if kind == "compiled":
+        return compiled_page.link(name, library)
     if kind == "prod":
         text, url = library.production(name)
         return f'<a class="production" href="{html.escape(url)}">{_literal(text)}</a>'
     if kind not in ("table", "figure"):
-        raise PageError(f"'{m[0]}': no macro {kind!r}; there are line, fact, table, figure, prod")
+        raise PageError(f"'{m[0]}': no macro {kind!r}; there are line, compiled, fact, table, figure, prod")
     if line.text.strip() != m[0]:
         raise PageError(f"'{m[0]}' needs a line of its own")
     lesson, _, name = name.rpartition("/")

@@ -33,6 +33,7 @@ CITED = {
     "schema": (int,), "kind": TEXT, "lesson": TEXT, "gpu.name": TEXT, "gpu.slug": TEXT,
     "source.zh": TEXT, "source.en": TEXT, "source.url": (str, type(None)), "rows": (list,),
 }  # fmt: skip
+SWEEPS = ("launch_sweep", "split_choice")  # of no lesson; their rows have a form of their own
 ROW = {"variant": TEXT, "batch_size": (int,), "ctx": (int,)}
 FIGURES = ("p20", "p50", "p80")
 
@@ -52,7 +53,7 @@ def validate(record: dict, where: str) -> None:
     slug = slug_of(record["gpu"]["name"]) + ("-cited" if kind == "cited" else "")
     if record["gpu"]["slug"] != slug:
         raise RecordError(f"{where}: gpu.slug is {record['gpu']['slug']!r}; wanted {slug!r}")
-    if record["lesson"] == "launch_sweep":  # its rows are read by kernels/launch.py's test alone
+    if record["lesson"] in SWEEPS:
         return
     for i, row in enumerate(record["rows"]):
         _check(row, ROW, f"{where}: rows[{i}]")

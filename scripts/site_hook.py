@@ -25,6 +25,8 @@ from mkdocs.utils.meta import get_data
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `scripts`, wherever mkdocs was started
 
 from scripts import macros
+from scripts.compiled_evidence import FOLDER
+from scripts.compiled_page import compiled_uri
 from scripts.library import Library
 from scripts.listing import PageError
 from scripts.notebook_page import lighten
@@ -76,13 +78,18 @@ def _origin(root: Path) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add a full-source page for every file that a page shows."""
-    paths = set()
+    """Add a full-source page for every file that a page shows, and the records of compiled kernels."""
+    library = config.extra["library"]
+    paths, records = set(), set()
     for file in files.documentation_pages():
         if file.src_uri.endswith(".md"):
             markdown, meta = get_data(file.content_string)
             with _named(file.src_uri):
                 paths |= macros.shown_files(markdown, meta.get("kernel", ""))
+                for kernel in macros.shown_kernels(markdown):
+                    records |= {
+                        compiled_uri(kernel, one.record["target"]) for one in library.compiled(kernel)
+                    }
     for path in sorted(paths):
         description = WORDS[_lang(config)]["source"].format(path)
         content = (
@@ -91,6 +98,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             f"# `{path}` {{#source}}\n\n{description}\n\n```listing\n{path}\n```\n"
         )
         files.append(File.generated(config, macros.source_uri(path), content=content))
+    for uri in sorted(records):
+        path = library.root / FOLDER / Path(uri).name
+        files.append(File.generated(config, uri, abs_src_path=str(path)))
     return files
 
 

@@ -6,6 +6,8 @@ not referenced, so the only ids are those of the title and the description.
 """
 
 import html
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 FG = "var(--fig-fg, #1d2329)"
 MUTED = "var(--fig-muted, #566069)"
@@ -27,38 +29,55 @@ class Drawing:
     """One figure, in user units that are CSS pixels at its natural width.
 
     name: unique on a page, prefix of the ids. title: what it is. desc: what it says, for who cannot see it.
+    smallest: the share of its natural width to which it shrinks.
     """
 
-    def __init__(self, name: str, width: int, height: int, title: str, desc: str) -> None:
+    def __init__(
+        self, name: str, width: int, height: int, title: str, desc: str, smallest: float = SMALLEST
+    ) -> None:
         self.name, self.width, self.height, self.title, self.desc = name, width, height, title, desc
+        self.smallest = smallest
         self._parts: list[str] = []
 
-    def _add(self, tag: str, attributes: dict, content: str = "") -> None:
+    def add(self, tag: str, attributes: dict, content: str = "") -> None:
         self._parts.append(element(tag, attributes, content))
+
+    @contextmanager
+    def group(self, **attributes: str | float | None) -> Iterator[None]:
+        """All that is drawn inside it is one <g>; "data_row" becomes data-row."""
+        outside, self._parts = self._parts, []
+        yield
+        inside, self._parts = self._parts, outside
+        self.add(
+            "g", {name.replace("_", "-"): value for name, value in attributes.items()}, "\n".join(inside)
+        )
 
     def rect(
         self, x, y, w, h, fill="none", stroke="none", width=1.0, radius=0, opacity=None, dash=None
     ) -> None:
         """A rectangle; `opacity` is the fill's alone."""
         box = {"x": x, "y": y, "width": w, "height": h, "rx": radius or None}
-        self._add("rect", {**box, "fill": fill, "fill-opacity": opacity, **_stroke(stroke, width, dash)})
+        self.add("rect", {**box, "fill": fill, "fill-opacity": opacity, **_stroke(stroke, width, dash)})
 
     def line(self, x1, y1, x2, y2, stroke=LINE, width=1.0, dash=None) -> None:
-        self._add("line", {"x1": x1, "y1": y1, "x2": x2, "y2": y2, **_stroke(stroke, width, dash)})
+        self.add("line", {"x1": x1, "y1": y1, "x2": x2, "y2": y2, **_stroke(stroke, width, dash)})
 
     def circle(self, x, y, r, fill="none", stroke="none", width=1.0) -> None:
-        self._add("circle", {"cx": x, "cy": y, "r": r, "fill": fill, **_stroke(stroke, width)})
+        self.add("circle", {"cx": x, "cy": y, "r": r, "fill": fill, **_stroke(stroke, width)})
 
     def path(self, d: str, stroke=FG, width=1.5, fill="none", dash=None, opacity=None) -> None:
-        self._add("path", {"d": d, "fill": fill, "fill-opacity": opacity, **_stroke(stroke, width, dash)})
+        self.add("path", {"d": d, "fill": fill, "fill-opacity": opacity, **_stroke(stroke, width, dash)})
 
-    def text(self, x, y, text: str, size=13, fill=FG, anchor="start", weight=None, mono=False) -> None:
-        """One line of text; y is its baseline, anchor start, middle or end."""
+    def text(
+        self, x, y, text: str, size=13, fill=FG, anchor="start", weight=None, mono=False, halo=False
+    ) -> None:
+        """One line of text; y is its baseline, anchor start, middle or end; a halo: readable over lines."""
         style = {
             "font-size": size, "fill": fill, "text-anchor": None if anchor == "start" else anchor,
             "font-weight": weight, "font-family": MONO if mono else None,
+            **({"paint-order": "stroke", "stroke": BG, "stroke-width": 4} if halo else {}),
         }  # fmt: skip
-        self._add("text", {"x": x, "y": y, **style}, html.escape(text, quote=False))
+        self.add("text", {"x": x, "y": y, **style}, html.escape(text, quote=False))
 
     def head(self, x, y, direction: str, fill=FG, size=6.0) -> None:
         """An arrow head whose tip is at (x, y), pointing "right", "left", "down" or "up"."""
@@ -97,7 +116,7 @@ class Drawing:
         root = {
             "xmlns": "http://www.w3.org/2000/svg", **size, "font-family": SANS, "role": "img",
             "aria-labelledby": f"{self.name}-title {self.name}-desc",
-            "style": f"max-width:100%;min-width:{round(self.width * SMALLEST)}px;height:auto",
+            "style": f"max-width:100%;min-width:{round(self.width * self.smallest)}px;height:auto",
         }  # fmt: skip
         parts = [
             element("title", {"id": f"{self.name}-title"}, html.escape(self.title, quote=False)),

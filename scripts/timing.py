@@ -13,6 +13,7 @@ from itertools import cycle, islice, pairwise
 import torch
 
 GRAPH_US = 3000.0  # least length of a captured graph; its own start-up of a few us vanishes in it
+QUICK_US = 300.0  # the same, for a quick look
 REPLAYS = 3  # timed replays of each graph in a round, after one that is not timed
 
 Call = Callable[[], object]
@@ -32,9 +33,9 @@ def quantiles(samples: Sequence[float]) -> dict[str, float]:
 
 
 class LaunchGraph:
-    """All `calls`, one after the other and over again, as one CUDA graph of at least GRAPH_US."""
+    """All `calls`, one after the other and over again, as one CUDA graph of at least `graph_us`."""
 
-    def __init__(self, calls: Sequence[Call]) -> None:
+    def __init__(self, calls: Sequence[Call], graph_us: float = GRAPH_US) -> None:
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):  # compile, and allocate, outside the capture
@@ -46,7 +47,7 @@ class LaunchGraph:
         self.graph, self.num_launches = _capture(calls, 1), len(calls)
         self.graph.replay()
         one_pass_us = min(self.sample(2)) * len(calls)
-        repeats = int(-(-GRAPH_US // max(one_pass_us, 1.0)))
+        repeats = int(-(-graph_us // max(one_pass_us, 1.0)))
         if repeats > 1:
             self.graph, self.num_launches = _capture(calls, repeats), repeats * len(calls)
 
@@ -83,6 +84,11 @@ def interleaved_latency(graphs: dict[str, LaunchGraph], rounds: int) -> dict[str
 def graph_latency(calls: Sequence[Call], rounds: int = 5) -> dict[str, float]:
     """us a launch of one thing, timed alone: {"p20", "p50", "p80"}."""
     return interleaved_latency({"": LaunchGraph(calls)}, rounds)[""]
+
+
+def quick_latency(calls: Sequence[Call]) -> float:
+    """us a launch at a quick look: the least of a few replays of a short graph. For choosing only."""
+    return min(LaunchGraph(calls, QUICK_US).sample())
 
 
 def eager_latency(calls: Sequence[Call], repeats: int = 20) -> tuple[dict[str, float], dict[str, float]]:

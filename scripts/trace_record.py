@@ -124,17 +124,19 @@ class Trace:
                 where = np.stack(access.coordinates, 1)[bad][0].tolist()
                 raise TraceError(f"{access}: {bad.sum()} lanes nobody may read, the first at {where}")
 
-    def assert_table_reads(self, block_table: torch.Tensor, seq_lens: torch.Tensor, page_size: int) -> None:
+    def assert_table_reads(
+        self, block_table: torch.Tensor, seq_lens: torch.Tensor, page_size: int, axis: int = 0
+    ) -> None:
         """The table is read, and each program reads entries with pages of its own sequence alone.
 
-        A program's sequence is the first coordinate of its place in the grid.
+        A program's sequence is the coordinate `axis` of its place in the grid.
         """
         entries = [-(-n // page_size) for n in seq_lens.tolist()]
         reads = [a for a in self.accesses if a.view.tensor.data_ptr() == block_table.data_ptr()]
         if not reads and any(entries):
             raise TraceError(f"the block table {list(block_table.shape)} was never read")
         for access in reads:
-            seq_id = access.program[0]
+            seq_id = access.program[axis]
             for row, column in zip(*access.coordinates, strict=True):
                 if row != seq_id or column >= entries[seq_id]:
                     owned = f"sequence {seq_id} has {entries[seq_id]}"

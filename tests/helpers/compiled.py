@@ -7,7 +7,8 @@ from collections import Counter
 from unittest import mock
 
 from scripts import compile_grid  # first: it takes TRITON_INTERPRET away
-from scripts.compile_grid import GPU_TARGETS, nvidia_figures, source_of
+from scripts.compile_grid import source_of
+from scripts.compile_targets import GPU_TARGETS, nvidia_figures
 
 import triton  # isort: skip
 import triton.language as tl  # isort: skip

@@ -11,7 +11,8 @@ import torch
 from tests.helpers.mode import DEVICE, ON_GPU  # before anything imports triton
 
 from scripts import bench, bench_rows, bench_variants, read_ceiling, records  # isort: skip
-from scripts.bench_inputs import Shape, make_pool, make_truth  # isort: skip
+from scripts.bench_inputs import Shape, make_pool  # isort: skip
+from scripts.bench_truth import make_truth  # isort: skip
 
 GPU = {"name": "Test GPU", "slug": "test-gpu", "num_sms": 2, "l2_bytes": 1, "memory_bytes": 2**30}
 SOFTWARE = {"driver": "1", "cuda": "1", "torch": "1", "triton": "1", "python": "1"}
@@ -143,15 +144,14 @@ def test_interrupted_run_goes_on(fake_gpu, tmp_path, monkeypatch):
     monkeypatch.setattr(bench, "bench_shape", again)
     status, record = run(tmp_path, shapes="1x20,2x16")
     assert status == 0
-    assert measured == ["1x20 page 16", "2x16 page 16"]
+    assert measured == ["1x20 page 16 4/2 heads", "2x16 page 16 4/2 heads"]
     assert {row["batch_size"] for row in record["rows"]} == {1, 2}
 
 
 def test_interrupted_run_of_other_code_is_measured_again(fake_gpu, tmp_path, capsys):
     partial_file = tmp_path / "test-gpu" / "l3_split_kv_decode.partial.json"
-    records.save_rows(
-        partial_file, [{"shape": "1x20 page 16", "run": {"code_hash": {}}, "rows": [], "ceilings": {}}]
-    )
+    block = {"shape": "1x20 page 16 4/2 heads", "run": {"code_hash": {}}, "rows": [], "ceilings": {}}
+    records.save_rows(partial_file, [block])
     status, record = run(tmp_path, shapes="1x20,2x16")
     assert status == 0
     assert {row["batch_size"] for row in record["rows"]} == {1, 2}
@@ -176,14 +176,15 @@ def test_help_from_anywhere(tmp_path):
     result = subprocess.run(
         [sys.executable, script, "--help"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    for option in ("--lesson", "--shapes", "--out", "--quick", "--fresh"):
+    for option in ("--lesson", "--shapes", "--out", "--quick", "--fresh", "--vllm", "--jobs"):
         assert option in result.stdout
 
 
 def test_paged_read_reads_every_element():
     pool = make_pool(SMALL(2, 40), str(DEVICE), 1, pool_bytes=1)
     sums = torch.full((2 * 2 * 3,), float("nan"), device=DEVICE)
-    read_ceiling.paged_read(sums, pool, pool.sets[0], 3, 32, 1, 1)
+    walk = read_ceiling.Sequences(pool.sets[0].block_table, pool.seq_lens, pool.shape.lens)
+    read_ceiling.paged_read(sums, pool, walk, 3, 32, 1, 1)
     pages = pool.sets[0].block_table.long()
     kv = (pool.k_cache[pages].float() + pool.v_cache[pages].float()).flatten(1, 2)[:, :40]
     torch.testing.assert_close(sums.view(2, 2, 3).sum(2), kv.sum((1, 3)), rtol=1e-3, atol=1e-2)

@@ -4,7 +4,16 @@ const TOP = 120 // px: the header, and what a jump to a heading leaves free belo
 
 if (document.querySelector(".reading a[data-lines]")) import("./reading.mjs")
 if (document.querySelector(".gpu-set")) import("./gpu.mjs")
+if (document.querySelector(".compiled")) import("./compiled.mjs")
 if (document.querySelector(".arithmatex")) import("./math.mjs")
+if (document.querySelector("figure.chart")) import("./chart.mjs")
+
+// What scrolls sideways can be scrolled by keys too; the theme has wrapped its tables when the page has loaded.
+const SIDEWAYS = ".drawing, .gpu-panel, .table-scroll, .md-typeset__scrollwrap"
+const widths = new ResizeObserver(entries => {
+  for (const { target } of entries) if (target.scrollWidth > target.clientWidth) target.tabIndex = 0
+})
+addEventListener("load", () => { for (const box of document.querySelectorAll(SIDEWAYS)) widths.observe(box) })
 
 // The theme gives its search dialog no name.
 const search = document.querySelector(".md-search")
