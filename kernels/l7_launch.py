@@ -7,6 +7,7 @@ import functools
 from typing import NamedTuple
 
 import torch
+import triton
 
 from kernels.checks import INTERPRETED, require
 from kernels.launch import Target, current_target
@@ -21,49 +22,61 @@ class Tile(NamedTuple):
 
 
 # region tiles
-# Tokens x warps x stages: the fastest on an H200 of those that do not spill (the lesson's sweep).
+# Tokens x warps x stages, the fastest of a sweep on an H200 (4 to 16 KiB of K a tile, D 64 and up).
 # Key: bytes an element of the cache, rows of the query tile; columns: D up to 16, 32, 64, 128, 256.
 TILES = {
-    (1, 16): "64x1x4 64x1x4 64x1x4 32x1x4 16x1x4",
-    (1, 32): "64x1x4 64x1x4 32x1x4 32x2x4 32x4x4",
-    (1, 64): "64x4x4 64x4x4 64x4x4 32x4x4 32x4x4",
-    (2, 16): "64x1x4 64x1x4 32x1x4 16x1x4 16x2x4",
-    (2, 32): "64x1x4 64x1x4 32x1x4 16x2x4 16x4x4",
-    (2, 64): "64x4x4 64x4x4 32x4x4 16x4x4 16x4x4",
-    (4, 16): "16x1x4 16x1x4 16x1x4 16x4x4 16x4x3",
-    (4, 32): "16x1x4 16x1x4 16x2x4 16x4x4 16x8x3",
-    (4, 64): "16x1x4 16x2x4 16x4x4 16x8x4 16x16x3",
+    (1, 16): "64x1x4 64x1x4 64x2x3 32x1x4 16x2x4",
+    (1, 32): "64x1x4 64x1x4 64x2x4 32x2x4 16x2x4",
+    (1, 64): "64x2x4 64x2x4 64x2x4 32x4x4 16x4x4",
+    (2, 16): "64x1x4 64x1x4 64x1x3 16x1x4 16x2x3",  #: row_fp16
+    (2, 32): "32x1x4 32x1x4 16x1x4 16x2x4 16x4x4",
+    (2, 64): "32x2x4 32x2x4 16x2x4 16x4x4 16x8x4",
+    (4, 16): "16x1x3 16x1x3 16x1x3 16x2x3 16x4x3",
+    (4, 32): "16x1x3 16x1x3 16x2x3 16x4x3 16x8x3",
+    (4, 64): "16x1x3 16x1x3 16x4x3 16x8x3 16x16x3",
 }
-# With more programs than the SMs hold at once, fewer of them side by side are faster.
-MANY = {(2, 16, 128): Tile(64, 2, 2)}
-PROGRAMS_AT_ONCE = 4.5  # an SM
+# With more programs than run well side by side, tiles that take more of an SM: fewer at a time.
+MANY = {(1, 16, 128): Tile(64, 2, 3), (2, 16, 128): Tile(64, 2, 2)}
+PROGRAMS_AT_ONCE = 7  # an SM  #: at_once
 # endregion tiles
 
 
 # region choose_tile
+def block_d(head_dim: int, fp8: bool) -> int:
+    """Columns of a tile: D rounded up to what a tensor-core product takes; of e4m3, each half of it."""
+    return max(32 if fp8 else 16, 1 << (head_dim - 1).bit_length())
+
+
 def choose_tile(
-    target: Target, kv_bytes: int, block_g: int, block_d: int, programs_per_sm: float
+    target: Target, kv_bytes: int, block_g: int, columns: int, programs_per_sm: float, merges: bool
 ) -> Tile:
-    """The table's tile, with as many of its stages as fit."""
-    columns = TILES[kv_bytes, block_g].split()
-    tile = Tile(*map(int, columns[max(0, block_d.bit_length() - 5)].split("x")))
+    """The table's tile, with as many of its stages as fit; merges: whether splits are combined."""
+    row = TILES[kv_bytes, block_g].split()
+    tile = Tile(*map(int, row[columns.bit_length() - 5].split("x")))
+    if merges:
+        tile = SPLIT.get((kv_bytes, block_g, columns), tile)
     if programs_per_sm > PROGRAMS_AT_ONCE:
-        tile = MANY.get((kv_bytes, block_g, block_d), tile)
+        tile = MANY.get((kv_bytes, block_g, columns), tile)
     if target.backend == "hip":
         tile = tile._replace(num_warps=min(4, tile.num_warps), num_stages=2)
-    for stages in range(tile.num_stages, 0, -1):
+    for stages in range(tile.num_stages, 0, -1):  #: fit
         tile = tile._replace(num_stages=stages)
-        if tile_shared_bytes(tile, kv_bytes, block_g, block_d) <= target.shared_bytes:
+        if tile_shared_bytes(tile, kv_bytes, block_g, columns) <= target.shared_bytes:
             return tile
-    needed = tile_shared_bytes(tile, kv_bytes, block_g, block_d)
-    what = f"a tile of {tile.block_n} tokens x {block_d} dims"
+    needed = tile_shared_bytes(tile, kv_bytes, block_g, columns)
+    what = f"a tile of {tile.block_n} tokens x {columns} dims"
     raise ValueError(f"{what} is {needed} bytes of shared memory; this target has {target.shared_bytes}")
 
 
-def tile_shared_bytes(tile: Tile, kv_bytes: int, block_g: int, block_d: int) -> int:
+def masks_all(kv_bytes: int, block_g: int, columns: int) -> bool:
+    """Whether one masked loop does for all tiles: a second copy of the step would spill there."""
+    return kv_bytes == 4 or block_g * columns >= 8192
+
+
+def tile_shared_bytes(tile: Tile, kv_bytes: int, block_g: int, columns: int) -> int:
     """Shared memory of one program, an estimate from above: K, V a stage, and q and p."""
-    kv = 2 * tile.block_n * block_d * kv_bytes * max(1, tile.num_stages - 1)
-    return kv + block_g * (block_d + 2 * tile.block_n) * max(2, kv_bytes)
+    kv = 2 * tile.block_n * columns * kv_bytes * max(1, tile.num_stages - 1)
+    return kv + block_g * (columns + 2 * tile.block_n) * max(2, kv_bytes)
 # endregion choose_tile
 
 
@@ -91,21 +104,31 @@ class FrozenKernel:
     """A kernel with its grid and constants, for arguments that always have the same types.
 
     The first launch goes through Triton's JIT, which looks at every argument: its type, whether it
-    divides by 16, whether it is 1. Later launches skip all that and run what the first compiled; so
-    whoever keeps one of these must have the alignment of pointers and all strides in its key.
+    divides by 16, whether it is 1. Later launches run what the first compiled, on addresses, and
+    look at nothing; so whoever keeps one must have the alignment of every tensor, and every stride,
+    in its key. Triton's launch hooks (profilers use them) are not called for those.
     """
 
     def __init__(self, kernel, grid: tuple[int, int, int], constants: dict, options: dict):
         self.kernel, self.grid, self.constants, self.options = kernel, grid, constants, options
         self.constant_values = tuple(constants.values())
-        self.run = None
+        self.launch = None
 
-    def __call__(self, *args):
-        """Launch; a tensor argument may be given as its address after the first time."""
-        if self.run is not None:
-            self.run(*args, *self.constant_values)
+    def __call__(self, tensors: tuple, *numbers) -> None:
+        """Launch with the kernel's tensors, some of them None, and then its numbers."""
+        if self.launch is None:
+            compiled = self.kernel[self.grid](  #: slow_way
+                *tensors, *numbers, **self.constants, **self.options
+            )
+            if not INTERPRETED:
+                self.device = triton.runtime.driver.active.get_current_device()
+                self.function, self.metadata = compiled.function, compiled.packed_metadata
+                self.launch = compiled.run
             return
-        compiled = self.kernel[self.grid](*args, **self.constants, **self.options)
-        if not INTERPRETED:
-            self.run = compiled[self.grid]
+        stream = triton.runtime.driver.active.get_current_stream(self.device)
+        addresses = [None if tensor is None else tensor.data_ptr() for tensor in tensors]  #: addresses
+        self.launch(  #: fast_way
+            *self.grid, stream, self.function, self.metadata, None, None, None,
+            *addresses, *numbers, *self.constant_values,
+        )
 # endregion frozen

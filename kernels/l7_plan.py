@@ -51,14 +51,14 @@ def _plan_kernel(
     tokens = tl.maximum(tl.cdiv(total, num_programs), MIN_TOKENS).to(tl.int32)  #: tokens_a_split
 
     # The longest splits start first: what is left at the end is short, and fills the gaps.
-    longest = tl.cdiv(seq_lens, tl.maximum(tl.cdiv(seq_lens, tokens), 1))
+    longest = tl.cdiv(seq_lens, tl.maximum(tl.cdiv(seq_lens, tokens), 1))  #: longest
     key = longest.to(tl.int64) * BLOCK_B + offs_b
     key = tl.where(offs_b < batch_size, key, -1)
-    order = (tl.sort(key, descending=True) % BLOCK_B).to(tl.int32)
+    order = (tl.sort(key, descending=True) % BLOCK_B).to(tl.int32)  #: sort
     valid = offs_b < batch_size  # the others have sorted to the end
     seq_lens = tl.load(seq_lens_ptr + order, mask=valid, other=0)
-    splits = tl.where(valid, tl.maximum(tl.cdiv(seq_lens, tokens), 1), 0)
-    first = tl.cumsum(splits, 0) - splits
+    splits = tl.where(valid, tl.maximum(tl.cdiv(seq_lens, tokens), 1), 0)  #: splits
+    first = tl.cumsum(splits, 0) - splits  #: first
     tl.store(slots_ptr + order * 2, first, mask=valid)
     tl.store(slots_ptr + order * 2 + 1, splits, mask=valid)
     for split in range(tl.max(splits, 0)):
@@ -69,7 +69,7 @@ def _plan_kernel(
         tl.store(row + 2, splits, mask=mask)
         tl.store(row + 3, 0, mask=mask)
     # Rows that are left over are the last of two splits plus one: a range with nothing in it.
-    for start in range(tl.sum(splits, 0), num_slots, BLOCK_B):
+    for start in range(tl.sum(splits, 0), num_slots, BLOCK_B):  #: left_over
         row = work_ptr + (start + offs_b) * 4
         mask = start + offs_b < num_slots
         tl.store(row, 0, mask=mask)
@@ -102,7 +102,7 @@ def make_plan(
     require(num_kv_heads >= 1, "num_kv_heads", num_kv_heads, "at least 1")
     num_programs = max(1, int(programs_per_sm * num_sms(seq_lens.device)))
     # Rounding up costs each sequence less than one split.
-    extra = triton.cdiv(num_programs, num_kv_heads)
+    extra = triton.cdiv(num_programs, num_kv_heads)  #: extra
     num_slots = batch_size + extra if batch_size else 0
     work = torch.empty(num_slots, 4, dtype=torch.int32, device=seq_lens.device)
     slots = torch.empty(batch_size, 2, dtype=torch.int32, device=seq_lens.device)

@@ -9,7 +9,7 @@ import torch
 import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from kernels.checks import INTERPRETED, PagedInputs, check_lesson_inputs, check_offsets, require
+from kernels.checks import PagedInputs, check_lesson_inputs, check_offsets, require
 from kernels.l2_paged_decode import launch_naive_paged_decode, launch_paged_decode
 from kernels.l3_split_kv_decode import (
     launch_combine,
@@ -18,15 +18,8 @@ from kernels.l3_split_kv_decode import (
     resolve_num_splits,
 )
 from kernels.l7_ladder import _dependent_combine_kernel, _ladder_kernel
+from kernels.l7_launch import Tile, has_dependent_launch
 from kernels.launch import Launch, choose_launch, input_arguments, new_outputs, num_sms
-
-
-class Tile(NamedTuple):
-    """block_n: tokens an iteration; num_warps and num_stages as in Launch."""
-
-    block_n: int
-    num_warps: int
-    num_stages: int
 
 
 class Rung(NamedTuple):
@@ -36,6 +29,7 @@ class Rung(NamedTuple):
     change: str
     launch: Launch | Tile | None
     switches: dict  # what differs from OFF, all rungs below included; the ladder kernel's alone
+    kept: bool = True  # on the way to fast_decode
 
 
 OFF = {
@@ -55,27 +49,30 @@ RUNGS = {
     "packed": Rung("packed_habit", "warps and stages from a sweep", None, {}),
     "split_habit": Rung("packed", "several programs a sequence; launched by habit", HABIT, {}),
     "split": Rung("split_habit", "warps and stages from a sweep", None, {}),
-    "vector_table": Rung("split", "several pages an iteration", Tile(64, 4, 5), {}),
-    "exp2": Rung("vector_table", "exp2, log2(e) in the scale", Tile(64, 4, 5), {"EXP2": True}),
-    "prefetch": Rung("exp2", "page ids one iteration ahead", Tile(64, 4, 3), PREFETCHED),
-    "unmasked": Rung("prefetch", "no masks but in the tail", Tile(64, 4, 3), WHOLE),
-    "fill_sms": Rung("unmasked", "even splits, whole programs an SM", Tile(64, 4, 3), FILLED),
+    "vector_table": Rung("split", "several pages an iteration, ids as a vector", Tile(32, 1, 5), {}),
+    "exp2": Rung("vector_table", "exp2, log2(e) in the scale", Tile(32, 1, 5), {"EXP2": True}),
+    "prefetch": Rung("exp2", "page ids one iteration ahead", Tile(32, 2, 3), PREFETCHED),
+    "unmasked": Rung("prefetch", "no masks but in the tail", Tile(32, 2, 3), WHOLE),
+    "fill_sms": Rung("unmasked", "even splits, whole programs an SM", Tile(64, 2, 3), FILLED),
     "dependent_launch": Rung(
-        "fill_sms", "the combine is launched early", Tile(64, 4, 3), FILLED | {"TRIGGER": "late"}
+        "fill_sms", "the combine is launched early", Tile(64, 2, 3), FILLED | {"TRIGGER": "late"}
+    ),
+    "early_trigger": Rung(
+        "dependent_launch", "and at once", Tile(64, 2, 3), FILLED | {"TRIGGER": "early"}
     ),
     # Off the ladder: changes of one rung that were not kept.
     "evict_first": Rung(
-        "unmasked", "K and V leave L2 first", Tile(64, 4, 3), WHOLE | {"EVICT_FIRST": True}
+        "unmasked", "K and V leave the L2 cache first", Tile(32, 1, 4), WHOLE | {"EVICT_FIRST": True},
+        False,
     ),
     "int32_offsets": Rung(
-        "unmasked", "page offsets in int32", Tile(64, 4, 3), WHOLE | {"INT32_OFFSETS": True}
+        "unmasked", "page offsets in int32", Tile(32, 1, 3), WHOLE | {"INT32_OFFSETS": True}, False
     ),
-    "tma": Rung("unmasked", "TMA copies whole pages", Tile(16, 1, 5), WHOLE | {"TMA": True}),
+    "tma": Rung(
+        "unmasked", "TMA copies a page an iteration", Tile(16, 1, 3), WHOLE | {"TMA": True}, False
+    ),
     "last_combines": Rung(
-        "fill_sms", "the last program combines", Tile(64, 4, 3), FILLED | {"LAST_COMBINES": True}
-    ),
-    "early_trigger": Rung(
-        "dependent_launch", "and at once", Tile(64, 4, 3), FILLED | {"TRIGGER": "early"}
+        "fill_sms", "the last program combines", Tile(32, 1, 3), FILLED | {"LAST_COMBINES": True}, False
     ),
 }
 # endregion rungs
@@ -197,12 +194,6 @@ def page_descriptor(name: str, cache: torch.Tensor) -> TensorDescriptor:
 
 
 # region choose
-def has_dependent_launch(device: torch.device) -> bool:
-    """Programmatic dependent launch: NVIDIA's, from sm_90 on; the interpreter has none."""
-    nvidia = not INTERPRETED and torch.version.hip is None
-    return nvidia and torch.cuda.get_device_capability(device) >= (9, 0)
-
-
 def resolve_launch(rung: str, q, inputs: PagedInputs, launch=None) -> Launch | Tile:
     """The given launch, the rung's, or the table's."""
     launch = launch or RUNGS[rung].launch

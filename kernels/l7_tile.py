@@ -45,14 +45,16 @@ def page_ids_of(
 ):
     """Physical pages of the BLOCK_N tokens from `offset` on: one a tile where a page holds the
     tile, else one a token; 0 where no token is left, and then nothing of the table is read."""
+    offs_n = tl.arange(0, BLOCK_N)
     if PAGE_SIZE % BLOCK_N == 0:
-        ids = tl.load(table_ptr + offset // PAGE_SIZE, mask=tokens_left > 0, other=0)
+        ids = tl.load(table_ptr + offset // PAGE_SIZE, mask=tokens_left > 0, other=0)  #: one_id
     else:
-        offs_n = tl.arange(0, BLOCK_N)
-        ids = tl.load(
-            table_ptr + (offset + offs_n) // PAGE_SIZE, mask=offs_n < tokens_left, other=0
-        )
-    return ids.to(tl.int64)  # int64: id * stride passes 2**31 in a cache of a few GiB
+        if BLOCK_N % PAGE_SIZE == 0:  # the tile starts with a page: the compiler knows the rest
+            pages = offset // PAGE_SIZE + offs_n // PAGE_SIZE  #: many_ids
+        else:
+            pages = (offset + offs_n) // PAGE_SIZE
+        ids = tl.load(table_ptr + pages, mask=offs_n < tokens_left, other=0)
+    return ids.to(tl.int64)  # int64: id * stride passes 2**31 in a cache of a few GiB  #: int64
 # endregion page_ids
 
 
@@ -66,13 +68,14 @@ def load_tile(
     """[BLOCK_N, BLOCK_COLUMNS] of one KV head; what is no token or no column is 0."""
     offs_n = tl.arange(0, BLOCK_N)
     offs_c = tl.arange(0, BLOCK_COLUMNS)
-    slot = (offset + offs_n) % PAGE_SIZE
     if PAGE_SIZE % BLOCK_N == 0:
         # One page: a scalar base, and rows a constant stride apart.
-        ptr += page_ids * stride_page + (offset % PAGE_SIZE) * stride_n
+        ptr += page_ids * stride_page + (offset % PAGE_SIZE) * stride_n  #: one_base
         rows = offs_n * stride_n
+    elif BLOCK_N % PAGE_SIZE == 0:
+        rows = page_ids * stride_page + (offs_n % PAGE_SIZE) * stride_n  #: many_pages
     else:
-        rows = page_ids * stride_page + slot * stride_n
+        rows = page_ids * stride_page + ((offset + offs_n) % PAGE_SIZE) * stride_n  #: any_page
     ptrs = ptr + rows[:, None] + offs_c[None, :]
     if MASKED:
         mask = (offs_n < tokens_left)[:, None] & (offs_c < COLUMNS)[None, :]
@@ -80,7 +83,7 @@ def load_tile(
     elif COLUMNS < BLOCK_COLUMNS:
         tile = tl.load(ptrs, mask=(offs_c < COLUMNS)[None, :], other=0)
     else:
-        tile = tl.load(ptrs)
+        tile = tl.load(ptrs)  #: bare_load
     return tile
 
 
@@ -105,20 +108,20 @@ def attend_tile(
     if FP8:
         k_even, k_odd = unpack_e4m3(k, q.dtype, INTERPRETED)
         s = tl.dot(q, tl.trans(k_even), input_precision="ieee")
-        s = tl.dot(q_odd, tl.trans(k_odd), s, input_precision="ieee") * qk_scale
+        s = tl.dot(q_odd, tl.trans(k_odd), s, input_precision="ieee") * qk_scale  #: two_halves
     else:
-        s = tl.dot(q, tl.trans(k), input_precision="ieee") * qk_scale  # [BLOCK_G, BLOCK_N]
+        s = tl.dot(q, tl.trans(k), input_precision="ieee") * qk_scale  # [BLOCK_G, BLOCK_N]  #: scores
     if MASKED:
         s = tl.where((tl.arange(0, BLOCK_N) < tokens_left)[None, :], s, -float("inf"))
     m_new = tl.maximum(m_i, tl.max(s, 1))
     alpha = tl.exp2(m_i - m_new)
-    p = tl.exp2(s - m_new[:, None])
+    p = tl.exp2(s - m_new[:, None])  #: exp2
     l_i = l_i * alpha + tl.sum(p, 1)
     p = p.to(q.dtype)
     if FP8:
         v_even, v_odd = unpack_e4m3(v, q.dtype, INTERPRETED)
         acc = tl.dot(p, v_even, acc * alpha[:, None], input_precision="ieee")
-        acc_odd = tl.dot(p, v_odd, acc_odd * alpha[:, None], input_precision="ieee")
+        acc_odd = tl.dot(p, v_odd, acc_odd * alpha[:, None], input_precision="ieee")  #: two_accs
     else:
         acc = tl.dot(p, v, acc * alpha[:, None], input_precision="ieee")
     return m_new, l_i, acc, acc_odd

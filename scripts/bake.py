@@ -22,6 +22,7 @@ from scripts.bake_l7 import L7_TABLES
 from scripts.bake_l7 import LESSON as L7
 from scripts.bake_l7_charts import L7_CHARTS
 from scripts.bake_l7_targets import targets as l7_targets
+from scripts.bake_ladder import predictions
 from scripts.bake_site import SITE_TABLES
 from scripts.bake_splits import SPLIT_TABLES
 from scripts.bake_tables import TABLES
@@ -32,7 +33,7 @@ from scripts.split_regret import LESSON as SPLITS
 RESULTS = records.RESULTS
 GENERATED = records.ROOT / "snippets/generated"
 LESSONS = {lesson: TABLES[lesson] | CHARTS[lesson] for lesson in TABLES} | {
-    L7: L7_TABLES | L7_CHARTS | {"targets": l7_targets}
+    L7: L7_TABLES | L7_CHARTS | {"targets": l7_targets, "predictions": predictions}
 }
 LESSONS |= {SPLITS: SPLIT_TABLES}
 FOLDERS = {SPLITS: L7}  # where the tables of a record that is no lesson's own stand

@@ -20,7 +20,7 @@ from scripts.bake_l7 import LESSON as L7
 from scripts.bake_l7 import OURS, case_name, cases, ceiling_of
 from scripts.bake_l7_targets import status_counts
 from scripts.bake_splits import split_facts
-from scripts.bake_tables import find, one, p50, shapes, us_text
+from scripts.bake_tables import find, one, p50, pair_of, shapes, us_text
 from scripts.bake_text import percent, ratio, shape_name, us
 from scripts.split_regret import LESSON as SPLITS
 from scripts.targets import judge
@@ -210,7 +210,7 @@ def parts_facts(record: dict, shape: dict, at: str) -> Facts:
     facts: Facts = {}
     for alone in find(record, "split_kernel", **shape):
         same = {**shape, "num_splits": alone["num_splits"]}
-        pair, combine = one(record, "split", **same), one(record, "combine_kernel", **same)
+        pair, combine = pair_of(record, **same), one(record, "combine_kernel", **same)
         if not (pair and combine and p50(pair) and p50(combine) and p50(alone)):
             continue
         for name in (str(alone["num_splits"]), *(["chosen"] if alone["chosen"] else [])):

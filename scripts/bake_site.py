@@ -3,6 +3,7 @@
 import html
 import json
 
+from scripts.bake_ladder import evidence
 from scripts.bake_text import WORDS, table, us
 from scripts.records import ROOT, SWEEPS, outdated
 
@@ -102,4 +103,5 @@ SITE_TABLES = {
     "method/gpus": gpus,
     "run/targets": targets,
     "l2_paged_decode/launch_sweep": launch_sweep,
+    "l7_fast_decode/evidence": evidence,
 }

@@ -28,6 +28,11 @@ def one(record: dict, variant: str, **wanted: object) -> dict | None:
     return next(iter(find(record, variant, **wanted)), None)
 
 
+def pair_of(record: dict, **wanted: object) -> dict | None:
+    """Split kernel and combine kernel together; at one split that is not what split_kv_decode launches."""
+    return one(record, "pair", **wanted) or one(record, "split", **wanted)
+
+
 def p50(row: dict) -> float | None:
     """The one figure of a row: our p50, or what was printed; None where it failed."""
     return row.get("printed_us") or (row["latency_us"]["p50"] if "latency_us" in row else None)
@@ -124,7 +129,7 @@ def l3_cost_of_combine(record: dict, lang: str) -> str | None:
     for shape in shapes(record):
         for alone in sorted(find(record, "split_kernel", **shape), key=lambda row: row["num_splits"]):
             same = {**shape, "num_splits": alone["num_splits"]}
-            pair, combine = one(record, "split", **same), one(record, "combine_kernel", **same)
+            pair, combine = pair_of(record, **same), one(record, "combine_kernel", **same)
             both = pair and p50(pair) and p50(alone)
             name = str(alone["num_splits"]) + (f" ({words['chosen']})" if alone["chosen"] else "")
             rows.append([

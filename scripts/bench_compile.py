@@ -27,7 +27,7 @@ def compile_first(contest: Contest, shapes: Sequence[Shape], jobs: int, say: Cal
         order.append((seen[family], shape))
         seen[family] += 1
     order.sort(key=lambda item: item[0])
-    tasks = [(contest, shape, name) for _, shape in order for name in (*contest.contenders(), None)]
+    tasks = [(contest, shape, name) for _, shape in order for name in (*contest.contenders(shape), None)]
     with multiprocessing.get_context("spawn").Pool(jobs, contest.set_up) as pool:
         failures = pool.starmap(launch_all, tasks, chunksize=1)
     for line in dict.fromkeys(line for lines in failures for line in lines):
@@ -48,7 +48,7 @@ def launch_all(contest: Contest, shape: Shape, name: str | None) -> list[str]:
         launches = {config: run for config, (_, (run, *_)) in reads.items()}
     else:
         try:
-            candidates = contest.contenders()[name](pool)
+            candidates = contest.contenders(shape)[name](pool)
         except Missing:
             return []
         except Exception as error:

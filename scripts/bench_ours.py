@@ -47,10 +47,10 @@ def _fast_candidate(pool: Pool, setting: str, plan: DecodePlan | None, pdl: bool
         choose_num_splits(shape.batch_size, shape.num_kv_heads, shape.ctx, shape.page_size, num_sms(q.device))
     )
     run = FastCall(q, pool.inputs, pool.sets[0].block_table, launched, pdl=pdl)
-    (o, lse), scratch = new_outputs(q), run.new_scratch(q) if run.merges else None
+    (o, lse), scratch = new_outputs(q), run.new_scratch(q)
 
     def launch(s) -> None:
-        run(o, lse, *pool.arguments(s), None, k_scale, v_scale, scratch=scratch)
+        run(o, lse, scratch, *pool.arguments(s), None, k_scale, v_scale)
 
     def call(s):
         return fast_decode(*pool.arguments(s), return_lse=True, k_scale=k_scale, v_scale=v_scale, plan=plan)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from scripts import bench_rungs
 from scripts.bench_inputs import Pool, Shape, make_pool, name_of
 from scripts.bench_ours import OURS
 from scripts.bench_rows import METHOD, check_gpu_alive, figures
@@ -47,11 +48,13 @@ class Contest:
         if self.vllm:
             vllm_triton.use_folder(self.vllm)
 
-    def contenders(self) -> dict[str, Callable[[Pool], list[Candidate]]]:
-        """{variant: a function that gives its candidates}, ours first."""
+    def contenders(self, shape: Shape | None = None) -> dict[str, Callable[[Pool], list[Candidate]]]:
+        """{variant: a function that gives its candidates}, ours first; the ladder's rungs at its shapes."""
         everyone = OURS | {
             name: make for adapter in ADAPTERS.values() for name, make in adapter.PEERS.items()
         }
+        if shape is not None:
+            everyone |= bench_rungs.contenders(shape)
         return {
             name: make for name, make in everyone.items() if self.variants is None or name in self.variants
         }
@@ -84,7 +87,7 @@ def bench_shape(
     )
     quick_sets = pool.sets[: max(2, -(-QUICK_TURNS * l2_bytes // shape.kv_bytes))]
     rows, missing, graphs = [], [], {}
-    for name, make in contest.contenders().items():
+    for name, make in contest.contenders(shape).items():
         row = describe(name, shape)
         try:
             ranked = rank(make(pool), quick_sets)
@@ -116,8 +119,10 @@ def bench_shape(
 
 def describe(name: str, shape: Shape) -> dict:
     """What is known of a row before anything runs."""
+    rung = bench_rungs.about(name, shape) if name in bench_rungs.RUNGS else {}
+    kind = "rung" if rung else "ours" if name in OURS else "peer"
     return {
-        "variant": name, "kind": "ours" if name in OURS else "peer",
+        "variant": name, "kind": kind, **rung,
         "batch_size": shape.batch_size, "ctx": shape.ctx, **({"ragged": True} if shape.ragged else {}),
         "num_qo_heads": shape.num_qo_heads, "num_kv_heads": shape.num_kv_heads, "head_dim": shape.head_dim,
         "page_size": shape.page_size, "dtype": name_of(shape.dtype), "kv_dtype": name_of(shape.cache_dtype),
@@ -163,7 +168,7 @@ def check(candidate: Candidate, pool: Pool, truth: Truth, kind: str) -> dict[str
         returned = candidate.launch(page_set)
     if candidate.result is not None:
         returned = candidate.result, candidate.lse
-    if kind == "ours":
+    if kind != "peer":
         errors = truth.judge(*returned)
         if candidate.call:
             with candidate.context(), poisoned_allocations():

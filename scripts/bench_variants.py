@@ -1,7 +1,7 @@
 """What the bench times for each lesson: a launch, what it writes, how users call it, and how big it is."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -32,7 +32,7 @@ KERNELS = {
 }
 HABIT = Launch(4, 3)  # what one writes without measuring
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 33, 49, 64, 96, 128)
-SPLITS_IN_PARTS = (4, 16, 64)  # and the chosen number: split kernel and combine kernel timed apart
+SPLITS_IN_PARTS = (1, 4, 16, 64)  # and the chosen number: split kernel and combine kernel timed apart
 FP32_BYTES = 4
 
 
@@ -111,7 +111,7 @@ def packed_variant(
 
 
 def l3_variants(pool: Pool) -> list[Variant]:
-    """L2 as the base, then the pair of kernels at every number of splits, the chosen one among them."""
+    """L2 as the base, then split_kv_decode at every number of splits, the chosen one among them."""
     chosen = resolve_num_splits(pool.inputs, pool.sets[0].q, None, pool.shape.ctx)
     # One scratch for all: sized for the most splits, cut down to each number.
     most = max(*SPLITS, chosen)
@@ -123,14 +123,28 @@ def l3_variants(pool: Pool) -> list[Variant]:
         o_partial = o_scratch[: rows * head_dim].view(*pool.sets[0].q.shape[:2], num_splits, head_dim)
         lse_partial = lse_scratch[:rows].view(o_partial.shape[:3])
         in_parts = num_splits in (*SPLITS_IN_PARTS, chosen)
+        if num_splits == 1:
+            variants.append(unsplit_variant(pool, chosen == 1))
         variants += split_variants(pool, o_partial, lse_partial, in_parts, num_splits == chosen)
     return variants
+
+
+def unsplit_variant(pool: Pool, chosen: bool) -> Variant:
+    """split_kv_decode at one split: L2's launch, without partials."""
+    return replace(
+        packed_variant(pool, "split"),
+        call=lambda s: split_kv_decode(*pool.arguments(s), return_lse=True, num_splits=1),
+        about={"num_splits": 1, "chosen": chosen, "partial_bytes": 0},
+    )
 
 
 def split_variants(
     pool: Pool, o_partial: torch.Tensor, lse_partial: torch.Tensor, in_parts: bool, chosen: bool
 ) -> list[Variant]:
-    """The pair; with in_parts also each kernel alone; with chosen also the un-normalised pair."""
+    """The pair; with in_parts also each kernel alone; with chosen also the un-normalised pair.
+
+    At one split the pair is no call of split_kv_decode, nor what it chose: its row is named "pair".
+    """
     shape, inputs, num_splits = pool.shape, pool.inputs, o_partial.shape[2]
     o, lse = new_outputs(pool.sets[0].q)
     launch = choose_launch(inputs, pool.sets[0].q)
@@ -138,7 +152,7 @@ def split_variants(
     programs = shape.batch_size * shape.num_kv_heads * num_splits
     partial_bytes = rows * num_splits * (shape.head_dim + 1) * FP32_BYTES
     out_bytes = rows * (shape.head_dim * shape.dtype.itemsize + FP32_BYTES)
-    about = {"num_splits": num_splits, "chosen": chosen, "partial_bytes": partial_bytes}
+    about = {"num_splits": num_splits, "chosen": chosen and num_splits > 1, "partial_bytes": partial_bytes}
 
     def split(s: PageSet) -> None:
         launch_split(o_partial, lse_partial, None, s.q, inputs, s.block_table, pool.seq_lens, None, launch)
@@ -149,6 +163,9 @@ def split_variants(
     def both(s: PageSet) -> None:
         split(s)
         combine()
+
+    def call(s: PageSet) -> tuple[torch.Tensor, torch.Tensor]:
+        return split_kv_decode(*pool.arguments(s), return_lse=True, num_splits=num_splits)
 
     def row(name: str, launch_of: Callable, num_programs: int, launched: Launch | None, **more) -> Variant:
         return Variant(
@@ -166,12 +183,8 @@ def split_variants(
         "kv_bytes": shape.kv_bytes,
         "bytes_requested": shape.kv_bytes + _own_bytes(shape) + 2 * partial_bytes,
     }
-    found = [
-        row(
-            "split", both, programs, launch, **whole,
-            call=lambda s: split_kv_decode(*pool.arguments(s), return_lse=True, num_splits=num_splits),
-        )
-    ]  # fmt: skip
+    name, public = ("pair", None) if num_splits == 1 else ("split", call)
+    found = [row(name, both, programs, launch, call=public, **whole)]
     if in_parts:
         found += [
             row(
@@ -189,6 +202,7 @@ def split_variants(
         def unnormalized(s: PageSet) -> tuple[torch.Tensor, torch.Tensor]:
             return split_kv_decode_unnormalized(*pool.arguments(s), return_lse=True, num_splits=num_splits)
 
+        about = about | {"chosen": True}  # a pair even at one split
         found.append(
             Variant(
                 "unnormalized", unnormalized, None, programs, launch, **whole, call=unnormalized, about=about

@@ -24,16 +24,23 @@ import triton
 from rich.progress import track
 from triton.compiler import ASTSource
 
-from kernels import l2_paged_decode, l3_split_kv_decode, l3_unnormalized_partials
+from kernels import l2_paged_decode, l3_split_kv_decode, l3_unnormalized_partials, l7_fast_decode
+from kernels.l7_launch import Tile, block_d, choose_tile, masks_all
 from kernels.launch import TARGETS, Launch, naive_launch, packed_launch
 from scripts.compile_targets import GPU_TARGETS, aot_source, figures
 from scripts.generated import write_or_check
 
 OUT = ROOT / "snippets/generated/compile_grid.json"
-ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4}
+ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "fp8": 1}
 HEAD_DIMS = (16, 32, 64, 128, 256)
 PAGE_SIZES = (16, 32, 64, 128)
+ODD_HEAD_DIMS = (72, 80, 96, 192)  # and page sizes, that fast_decode alone takes
+ODD_PAGE_SIZES = (1, 8, 24, 64, 544)
 GROUPS = (4, 32, 64)  # one for each height of the query tile: 16, 32 and 64 rows
+
+DEPENDENT_LAUNCH = ("sm_90", "sm_120")  # targets with programmatic dependent launch
+E4M3 = ("sm_90", "sm_120")  # and with an instruction that converts e4m3
+FAST_TYPES = {"partial_ptr": "*fp32", "qk_scale": "fp32", "o_scale": "fp32"}
 
 packed = l2_paged_decode._paged_decode_kernel
 split = l3_split_kv_decode._split_kernel
@@ -41,7 +48,7 @@ split = l3_split_kv_decode._split_kernel
 
 def grid_points() -> list[tuple]:
     """(kernel, target, dtype, group_size, head_dim, page_size) of everything that is compiled."""
-    sizes = list(itertools.product(TARGETS, ELEMENT_BYTES, GROUPS, HEAD_DIMS, PAGE_SIZES))
+    sizes = list(itertools.product(TARGETS, ("fp16", "bf16", "fp32"), GROUPS, HEAD_DIMS, PAGE_SIZES))
     points = [("packed", *size) for size in sizes]
     # The other kernels have the same loop, or none: bf16 and more rows say nothing new of them.
     four_rows = [size for size in sizes if size[1] != "bf16" and size[2] == 4]
@@ -50,12 +57,27 @@ def grid_points() -> list[tuple]:
     one_page_size = [size for size in sizes if size[2] == 4 and size[4] == 16]
     for kernel in ("packed_swap_k", "split_unnormalized", "combine", "combine_unnormalized"):
         points += [(kernel, *size) for size in one_page_size]
+    return points + fast_points()
+
+
+def fast_points() -> list[tuple]:
+    """Likewise for fast_decode: page and tile are apart there, so each axis is walked by itself."""
+    points = []
+    for target in TARGETS:
+        sizes = list(itertools.product(("fp16", "fp32", "fp8"), GROUPS, HEAD_DIMS, (16,)))
+        sizes += itertools.product(("fp16", "fp8"), (4,), ODD_HEAD_DIMS, (16,))
+        sizes += itertools.product(("fp16", "fp8"), (4,), (128,), ODD_PAGE_SIZES)
+        points += [("fast", target, *size) for size in sizes]
+        points += [(k, target, t, 4, 128, 16) for k in ("fast_many", "fast_direct") for t in ("fp16", "fp8")]
+        points.append(("fast_combine", target, "fp16", 4, 128, 16))
     return points
 
 
 def kernel_and_constants(point: tuple):
     """The jit function of a point, and its constexprs."""
     kernel, _, _, group_size, head_dim, page_size = point
+    if kernel.startswith("fast"):
+        return fast_kernel_and_constants(point)
     sizes = {"GROUP_SIZE": group_size, "HEAD_DIM": head_dim, "PAGE_SIZE": page_size}
     if kernel == "naive":
         return l2_paged_decode._naive_paged_decode_kernel, sizes
@@ -75,9 +97,35 @@ def kernel_and_constants(point: tuple):
     return split, sizes | {"NORMALIZED": False}
 
 
-def launch_of(point: tuple) -> Launch:
-    """Warps and stages; ValueError where the target is refused."""
+def fast_kernel_and_constants(point: tuple):
+    """Likewise for fast_decode: lse wanted, dependent launch where there is one."""
     kernel, target, dtype, group_size, head_dim, page_size = point
+    dependent = target in DEPENDENT_LAUNCH
+    if kernel == "fast_combine":
+        sizes = {"HEAD_DIM": head_dim, "BLOCK_S": 64, "BLOCK_D": 32}
+        return l7_fast_decode._fast_combine_kernel, sizes | {"PDL": dependent, "slots_ptr": None}
+    is_fp8 = dtype == "fp8"
+    rows, columns = max(16, group_size), block_d(head_dim, is_fp8)
+    constants = {
+        "GROUP_SIZE": group_size, "HEAD_DIM": head_dim, "PAGE_SIZE": page_size, "BLOCK_G": rows,
+        "BLOCK_D": columns, "BLOCK_N": launch_of(point).block_n,
+        "MASK_ALL": masks_all(ELEMENT_BYTES[dtype], rows, columns), "FP8": is_fp8, "PDL": dependent,
+        "INTERPRETED": False, "work_ptr": None, "k_scale_ptr": None, "v_scale_ptr": None,
+        **({"partial_ptr": None} if kernel == "fast_direct" else {}),
+    }  # fmt: skip
+    return l7_fast_decode._fast_decode_kernel, constants
+
+
+def launch_of(point: tuple) -> Launch | Tile:
+    """Warps and stages, of fast_decode also tokens; ValueError where the target is refused."""
+    kernel, target, dtype, group_size, head_dim, page_size = point
+    if kernel == "fast_combine":
+        return Launch(2, 3)
+    if kernel.startswith("fast"):
+        columns = block_d(head_dim, dtype == "fp8")
+        per_sm = 8 if kernel == "fast_many" else 4
+        rows, merges = max(16, group_size), kernel != "fast_direct"
+        return choose_tile(TARGETS[target], ELEMENT_BYTES[dtype], rows, columns, per_sm, merges)
     if kernel.startswith("combine"):
         return Launch(1, 3)
     if kernel == "naive":
@@ -89,6 +137,9 @@ def launch_of(point: tuple) -> Launch:
 def source_of(point: tuple) -> ASTSource:
     """The kernel with the types and the alignment that a launch with contiguous tensors would have."""
     function, constants = kernel_and_constants(point)
+    if point[0].startswith("fast"):
+        pairs = {"k_ptr": "*i16", "v_ptr": "*i16"} if point[2] == "fp8" else {}
+        return aot_source(function, constants, "fp16" if pairs else point[2], FAST_TYPES | pairs)
     return aot_source(function, constants, point[2])
 
 
@@ -99,7 +150,10 @@ def compile_point(point: tuple) -> dict:
         launch = launch_of(point)
     except ValueError as refusal:
         return row | {"refused": str(refusal)}
-    compiled = triton.compile(source_of(point), target=GPU_TARGETS[row["target"]], options=launch._asdict())
+    if row["dtype"] == "fp8" and row["target"] not in E4M3:
+        return row | {"refused": "no instruction converts e4m3"}
+    options = {"num_warps": launch.num_warps, "num_stages": launch.num_stages}
+    compiled = triton.compile(source_of(point), target=GPU_TARGETS[row["target"]], options=options)
     return row | launch._asdict() | {"shared_bytes": compiled.metadata.shared} | figures(compiled)
 
 

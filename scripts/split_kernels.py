@@ -58,15 +58,14 @@ def fast(q, k_cache, v_cache, block_table, seq_lens, ctx: int) -> Subject:
     o, lse = new_outputs(q)
 
     @functools.cache
-    def prepared(num_splits: int) -> tuple[FastCall, tuple[torch.Tensor, ...] | None]:
+    def prepared(num_splits: int) -> tuple[FastCall, torch.Tensor | None]:
         launch = FastCall(q, inputs, block_table, DecodePlan(num_splits))
-        if not launch.merges:
-            return launch, None
-        return launch, tuple(partial.fill_(float("nan")) for partial in launch.new_scratch(q))
+        scratch = launch.new_scratch(q)
+        return launch, scratch if scratch is None else scratch.fill_(float("nan"))
 
     def call(num_splits: int, table: torch.Tensor) -> None:
         launch, scratch = prepared(num_splits)
-        launch(o, lse, q, k_cache, v_cache, table, seq_lens, scratch=scratch)
+        launch(o, lse, scratch, q, k_cache, v_cache, table, seq_lens)
 
     sizes = (inputs.batch_size, inputs.num_kv_heads, ctx, inputs.page_size, num_sms(q.device))
     return Subject(call, o, lse, RULES["fast"](*sizes))

@@ -33,9 +33,13 @@ def quantiles(samples: Sequence[float]) -> dict[str, float]:
 
 
 class LaunchGraph:
-    """All `calls`, one after the other and over again, as one CUDA graph of at least `graph_us`."""
+    """All `calls`, one after the other and over again, as one CUDA graph of at least `graph_us`.
+
+    It keeps the calls: a graph knows the addresses of their buffers, and does not keep them alive.
+    """
 
     def __init__(self, calls: Sequence[Call], graph_us: float = GRAPH_US) -> None:
+        self.calls = calls
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):  # compile, and allocate, outside the capture

@@ -12,7 +12,9 @@ def run_traced(decode, case: Case, **kwargs) -> Trace:
     return t
 
 
-def assert_clean(t: Trace, case: Case, outputs: tuple[str, ...], axis: int = 0, as_stored: bool = False) -> None:
+def assert_clean(
+    t: Trace, case: Case, outputs: tuple[str, ...], axis: int = 0, as_stored: bool = False
+) -> None:
     """In bounds; own table entries alone; slots that hold tokens alone; outputs written exactly once.
 
     axis: of the grid, along which the sequences lie. as_stored: the kernel gets the caches as they are, not

@@ -7,10 +7,11 @@ import torch
 
 from kernels import merge_states, split_kv_decode, split_kv_decode_unnormalized
 from tests.helpers.cases import PLAIN, Shape, make_case
-from tests.helpers.decoders import DECODERS
+from tests.helpers.decoders import DECODERS, LESSON_DECODERS
 from tests.helpers.mode import DEVICE, gpu_only, interpreter_only
 
 decoders = pytest.mark.parametrize("name", DECODERS)
+lesson_decoders = pytest.mark.parametrize("name", LESSON_DECODERS)
 forms = pytest.mark.parametrize(
     "decode", [split_kv_decode, split_kv_decode_unnormalized], ids=lambda f: f.__name__
 )
@@ -131,7 +132,7 @@ def test_the_good_call_is_good(name):
 
 
 @pytest.mark.parametrize("page_size", [1, 8, 24, 256])
-@decoders
+@lesson_decoders
 def test_page_sizes_of_another_kernel(name, page_size):
     case = make_case([3], Shape(2, 32, page_size))
     with pytest.raises(
@@ -141,7 +142,7 @@ def test_page_sizes_of_another_kernel(name, page_size):
 
 
 @pytest.mark.parametrize("head_dim", [8, 72, 96, 512])
-@decoders
+@lesson_decoders
 def test_head_dims_of_another_kernel(name, head_dim):
     case = make_case([3], Shape(2, head_dim, 16))
     with pytest.raises(

@@ -57,6 +57,28 @@ def test_numbers_of_splits_agree(decode, num_splits):
 
 
 @dtypes
+def test_one_split_is_l2(dtype):
+    """One launch, nothing to merge: the same bits."""
+    case = make_case([70, 0, 3], PLAIN, dtype)
+    o, lse = assert_right(split_kv_decode, case, num_splits=1)
+    whole_o, whole_lse = paged_decode(*case.args, return_lse=True)
+    assert torch.equal(o, whole_o) and torch.equal(lse, whole_lse)
+    assert torch.equal(split_kv_decode(*case.args, num_splits=1), whole_o)
+
+
+@interpreter_only
+@pytest.mark.parametrize(
+    ("num_splits", "kernels"),
+    [(1, ["_paged_decode_kernel"]), (2, ["_split_kernel", "_combine_kernel"])],
+)
+def test_what_is_launched(num_splits, kernels):
+    case = make_case([37, 0])
+    t = run_traced(split_kv_decode, case, num_splits=num_splits)
+    assert [launch.kernel for launch in t.launches] == kernels
+    assert_clean(t, case, OUTPUTS["packed" if num_splits == 1 else "split"])
+
+
+@dtypes
 @forms
 def test_the_number_of_splits_may_be_left_to_the_host(decode, dtype):
     case = make_case([300, 0, 70], PLAIN, dtype, num_kv_heads=1)
@@ -193,15 +215,29 @@ def test_ranges_cut_every_sequence_into_whole_pages(num_splits):
 
 
 @pytest.mark.parametrize(
-    ("batch_size", "max_seq_len", "splits"), [(1, 32768, 64), (8, 4096, 8), (64, 1024, 1)]
+    ("batch_size", "num_kv_heads", "max_seq_len", "splits"),
+    [
+        # 4 * 132 = 528 side by side: 528 // 8 = 66, 32 pages each; 528 // 64; 528 // 512; 528 // 528.
+        (1, 8, 32768, 64), (8, 8, 4096, 8), (64, 8, 1024, 1), (66, 8, 131072, 1),
+        # More than 132 SMs: 16 pages each are 128 splits, 63 each of 8192 are 131. 528 // 5: 79 each, 104.
+        (1, 1, 32768, 128), (1, 1, 131072, 131), (4, 1, 131072, 131), (5, 1, 131072, 104),
+        # No more than there are pages: 1, 7 and 63.
+        (1, 8, 1, 1), (1, 8, 100, 7), (1, 8, 1000, 63),
+        # 536 and more queue: a split for 1024 tokens, 16 at most; 1250 pages are 79 each.
+        (67, 8, 1024, 1), (67, 8, 1025, 2), (128, 8, 2048, 2), (128, 8, 16384, 16), (128, 8, 20000, 16),
+        (512, 8, 1 << 20, 16),
+    ],
+)  # fmt: skip
+def test_choice_on_an_h200(batch_size, num_kv_heads, max_seq_len, splits):
+    assert choose_num_splits(batch_size, num_kv_heads, max_seq_len, page_size=16, num_sms=132) == splits
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "max_seq_len", "splits"), [(0, 0, 1), (0, 4096, 128), (4, 0, 1), (67, 0, 1)]
 )
-def test_choice_on_an_h200(batch_size, max_seq_len, splits):
+def test_choice_for_nothing(batch_size, max_seq_len, splits):
+    """No sequence counts as one program; no token, as one split."""
     assert choose_num_splits(batch_size, 8, max_seq_len, page_size=16, num_sms=132) == splits
-
-
-@pytest.mark.parametrize(("batch_size", "max_seq_len"), [(0, 0), (0, 4096), (4, 0), (1, 1)])
-def test_choice_for_nothing(batch_size, max_seq_len):
-    assert choose_num_splits(batch_size, 8, max_seq_len, page_size=16, num_sms=132) >= 1
 
 
 @given(
@@ -220,9 +256,16 @@ def test_choice_is_sensible(batch_size, num_kv_heads, max_seq_len, page_size, nu
     # None stays empty in the longest sequence.
     pages_per_split = -(-num_pages // splits)
     assert num_pages == 0 or (splits - 1) * pages_per_split < num_pages
-    # Never more programs than the card is given to choose from, and never more splits for a larger batch.
-    assert splits == 1 or batch_size * num_kv_heads * splits <= 4 * num_sms or batch_size == 0
-    assert choose(batch_size + 1) <= splits
+    programs = max(1, batch_size * num_kv_heads)
+    if programs <= 4 * num_sms:  # all side by side, cut or not, and no more splits than SMs
+        assert programs * splits <= 4 * num_sms and splits <= num_sms
+    else:  # they queue: a split for 1024 tokens, 16 at most, so that more than 512 are in each
+        assert splits <= min(-(-max_seq_len // 1024) or 1, 16)
+        assert splits == 1 or pages_per_split * page_size > 512
+    # A larger batch never gets more splits, but where it is the first to queue.
+    after = max(1, (batch_size + 1) * num_kv_heads)
+    if (programs <= 4 * num_sms) == (after <= 4 * num_sms):
+        assert choose(batch_size + 1) <= splits
 
 
 @gpu_only

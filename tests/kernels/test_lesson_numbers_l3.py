@@ -12,8 +12,16 @@ import torch
 
 from kernels import choose_num_splits, l3_split_kv_decode, split_kv_decode
 from kernels.checks import check_paged_inputs
-from kernels.l3_split_kv_decode import launch_combine, new_partials, resolve_num_splits
+from kernels.l3_split_kv_decode import (
+    MAX_QUEUED_SPLITS,
+    PROGRAMS_PER_SM,
+    TOKENS_PER_SPLIT,
+    launch_combine,
+    new_partials,
+    resolve_num_splits,
+)
 from kernels.launch import TARGETS, shared_bytes
+from scripts.split_regret import BATCH_SIZES, CTXS, grid
 from tests.helpers.cases import Shape, make_case
 from tests.helpers.lesson import assert_numbers, nbytes
 from tests.helpers.mode import interpreter_only
@@ -79,10 +87,17 @@ NUMBERS = {
         (RESIDENT * SMS, "924"), (1024 - RESIDENT * SMS, "100"), (8 * HKV * 16, "1024"),
         (64 * HKV * 2, "1024"), (1 * HKV * 128, "1024"),
     ],
-    "choose-num-splits": [(4 * SMS, "528"), (100 * ROUND_TRIP / (4 * PAGE_BYTES), "12.5")],
-    "max-seq-len": [(24 * HKV, "192"), (2048 / PAGE, "128"), (2048 / 128, "16")],
+    "choose-num-splits": [
+        (PROGRAMS_PER_SM, "4"), (PROGRAMS_PER_SM * SMS, "528"), (TOKENS_PER_SPLIT, "1024"),
+        (MAX_QUEUED_SPLITS, "16"), (RESIDENT, "7"), (len([p for p in grid() if not p.wide]), "240"),
+        (max(BATCH_SIZES), "256"), (min(CTXS), "512"), (max(CTXS), "131072"), (128 * HKV, "1024"),
+    ],
+    "max-seq-len": [
+        (56 * HKV, "448"), (2048 / PAGE, "128"), (2048 / 128, "16"), (131072 / TOKENS_PER_SPLIT, "128"),
+        (choose_num_splits(128, HKV, 131072, PAGE, SMS), "16"),
+    ],
     "check-yourself": [
-        (16 * HKV, "128"), (528 // 128, "4"), (8192 / PAGE, "512"),
+        (16 * HKV, "128"), (528 // 128, "4"), (8192 / PAGE, "512"), (256 * HKV, "2048"), (512 / 8, "64"),
         (partial_bytes(8, 16), "2,097,152"), (partial_bytes(8, 16) / MIB, "2"), (lse_bytes(8, 16), "16,384"),
         (lse_bytes(8, 16) / 1024, "16"),
     ],
@@ -101,10 +116,12 @@ def test_arithmetic(anchor):
 
 # batch size, ctx, SMs -> wanted, most, pages a split, splits
 CHOICES = {
-    (1, 32768, 132): (66, 512, 32, 64), (8, 4096, 132): (8, 64, 32, 8), (64, 1024, 132): (1, 16, 64, 1),
-    (1, 1000, 132): (66, 15, 5, 13), (1, 32768, 170): (85, 512, 25, 82), (8, 4096, 170): (10, 64, 26, 10),
-    (64, 1024, 170): (1, 16, 64, 1), (16, 8192, 132): (4, 128, 128, 4), (64, 32768, 132): (1, 512, 2048, 1),
+    (1, 32768, 132): (66, 66, 32, 64), (8, 4096, 132): (8, 8, 32, 8), (64, 1024, 132): (1, 1, 64, 1),
+    (1, 1000, 132): (66, 63, 1, 63), (1, 32768, 170): (85, 85, 25, 82), (8, 4096, 170): (10, 10, 26, 10),
+    (64, 1024, 170): (1, 1, 64, 1), (16, 8192, 132): (4, 4, 128, 4), (64, 32768, 132): (1, 1, 2048, 1),
+    (1, 2048, 132): (66, 66, 2, 64), (1, 128, 132): (66, 8, 1, 8),
 }  # fmt: skip
+QUEUED = {(128, 8192): (8, 64), (256, 8192): (8, 64)}  # batch size, ctx -> splits, pages a split
 
 
 @pytest.mark.parametrize(("batch_size", "ctx", "sms"), CHOICES)
@@ -112,11 +129,20 @@ def test_choices(batch_size, ctx, sms):
     """#choose-num-splits, #two-kernels, #check-yourself, #interview: the table, 170 SMs, the two examples."""
     wanted, most, per_split, splits = CHOICES[batch_size, ctx, sms]
     pages = math.ceil(ctx / PAGE)
-    assert (4 * sms // (batch_size * HKV), pages // 4) == (wanted, most)
-    assert math.ceil(pages / min(wanted, most)) == per_split and math.ceil(pages / per_split) == splits
+    assert (4 * sms // (batch_size * HKV), min(wanted, pages)) == (wanted, most) and wanted <= sms
+    assert math.ceil(pages / most) == per_split and math.ceil(pages / per_split) == splits
     assert choose_num_splits(batch_size, HKV, ctx, PAGE, sms) == splits
     if sms == SMS and batch_size * ctx in (32768, 65536):  # the three shapes
         assert batch_size * HKV * splits == 512
+
+
+@pytest.mark.parametrize(("batch_size", "ctx"), QUEUED)
+def test_choices_where_programs_queue(batch_size, ctx):
+    """#choose-num-splits, #check-yourself: the last row of the table, and B = 256."""
+    splits, per_split = QUEUED[batch_size, ctx]
+    assert batch_size * HKV > 4 * SMS and math.ceil(ctx / 1024) == splits <= 16
+    assert math.ceil(ctx / PAGE / splits) == per_split
+    assert choose_num_splits(batch_size, HKV, ctx, PAGE, SMS) == splits
 
 
 def test_what_a_round_number_of_splits_wastes():
@@ -127,9 +153,9 @@ def test_what_a_round_number_of_splits_wastes():
     assert math.ceil(17 / per_split) == 9
 
 
-@pytest.mark.parametrize(("max_seq_len", "splits", "used"), [(128, 2, 2), (None, 32, 8)])
+@pytest.mark.parametrize(("max_seq_len", "splits", "used"), [(128, 8, 8), (None, 64, 8)])
 def test_what_max_seq_len_is_for(max_seq_len, splits, used):
-    """#max-seq-len: 128 tokens, a table of 2048; 24 of the 32 splits stay empty."""
+    """#max-seq-len: 128 tokens, a table of 2048; 56 of the 64 splits stay empty."""
     case = make_case([128], Shape(G, 16, PAGE), num_kv_heads=HKV, spare_columns=120)
     inputs = check_paged_inputs(*case.args, "NHD")
     assert inputs.max_pages * PAGE == 2048

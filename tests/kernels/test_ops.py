@@ -3,12 +3,16 @@
 import pytest
 import torch
 
-from kernels import paged_decode, split_kv_decode
-from kernels.ops import paged_decode_op, split_kv_decode_op
+from kernels import fast_decode, make_plan, paged_decode, split_kv_decode
+from kernels.ops import fast_decode_op, paged_decode_op, split_kv_decode_op
 from tests.helpers.cases import PLAIN, Shape, make_case
 from tests.helpers.mode import DEVICE, ON_GPU, gpu_only
 
-OPS = {"packed": (paged_decode_op, paged_decode), "split": (split_kv_decode_op, split_kv_decode)}
+OPS = {
+    "packed": (paged_decode_op, paged_decode),
+    "split": (split_kv_decode_op, split_kv_decode),
+    "fast": (fast_decode_op, fast_decode),
+}
 
 
 @pytest.fixture(params=OPS)
@@ -55,7 +59,7 @@ def test_fullgraph_compile(op_and_launcher):
 
 
 @gpu_only
-@pytest.mark.parametrize("call", [paged_decode, split_kv_decode, paged_decode_op, split_kv_decode_op])
+@pytest.mark.parametrize("call", [call for pair in OPS.values() for call in pair])
 def test_a_captured_step_follows_its_buffers(call):
     """Replays see new lengths, tables and queries that were written into the same tensors."""
     shape = Shape(4, 128, 16)
@@ -87,3 +91,14 @@ def test_a_captured_step_follows_its_buffers(call):
         torch.cuda.synchronize(DEVICE)
         wanted = call(*case.args)
         assert torch.equal(o, wanted[0] if isinstance(wanted, tuple) else wanted)
+
+
+def test_the_fast_op_takes_a_plan_and_scales():
+    case = make_case([300, 0, 33], PLAIN, torch.float16, unused=0.0)
+    k, v = (c.to(torch.float8_e4m3fn) for c in (case.k_cache, case.v_cache))
+    args = (case.q, k, v, case.block_table, case.seq_lens)
+    scale = torch.full((1,), 0.5, device=DEVICE)
+    plan = make_plan(case.seq_lens, 2)
+    o, lse = fast_decode_op(*args, None, "NHD", scale, scale, *plan)
+    wanted_o, wanted_lse = fast_decode(*args, k_scale=0.5, v_scale=0.5, plan=plan, return_lse=True)
+    assert torch.allclose(o, wanted_o, rtol=2e-3, atol=1e-3) and torch.allclose(lse, wanted_lse, rtol=1e-5)

@@ -85,7 +85,7 @@ def test_every_table_and_chart_in_both_languages(files):
     names = {
         "l2_paged_decode": ("latency", "k_transpose", "roofline"),
         "l3_split_kv_decode": ("latency", "cost_of_combine", "sweep"),
-        "l7_fast_decode": (*L7_TABLES, *L7_CHARTS, "targets", *SPLIT_TABLES),
+        "l7_fast_decode": (*L7_TABLES, *L7_CHARTS, "targets", "predictions", *SPLIT_TABLES),
     }
     wanted = {f"{lesson}/{n}.{lang}.html" for lesson in names for n in names[lesson] for lang in ("zh", "en")}
     assert set(files) == wanted | {"facts.json"}

@@ -88,7 +88,8 @@ def test_l2_record(fake_gpu, tmp_path):
     assert not list(tmp_path.rglob("*.partial.json"))
 
 
-def test_l3_record(fake_gpu, tmp_path):
+def test_l3_record(fake_gpu, tmp_path, monkeypatch):
+    monkeypatch.setattr(bench_variants, "resolve_num_splits", lambda *args: 3)
     status, record = run(tmp_path)
     assert status == 0
     rows = record["rows"]
@@ -101,6 +102,22 @@ def test_l3_record(fake_gpu, tmp_path):
     assert combine["partial_bytes"] == 2 * 4 * 3 * (16 + 1) * 4
     assert combine["bytes_requested"] == combine["partial_bytes"] + 2 * 4 * (16 * 2 + 4)
     assert "bandwidth_gbps" not in combine
+    # At one split the function launches L2's kernel; the pair is timed beside it, under its own name.
+    whole, pair = (
+        next(r for r in rows if r["variant"] == n and r["num_splits"] == 1) for n in ("split", "pair")
+    )
+    assert whole["partial_bytes"] == 0 and whole["bytes_requested"] == rows[0]["bytes_requested"]
+    assert pair["partial_bytes"] == 2 * 4 * (16 + 1) * 4 and not pair["chosen"]
+    assert "eager_us" in whole and "eager_us" not in pair
+
+
+def test_l3_record_where_one_split_is_chosen(fake_gpu, tmp_path, monkeypatch):
+    monkeypatch.setattr(bench_variants, "resolve_num_splits", lambda *args: 1)
+    status, record = run(tmp_path)
+    assert status == 0
+    chosen = [row for row in record["rows"] if row.get("chosen")]
+    assert [(row["variant"], row["num_splits"]) for row in chosen] == [("split", 1), ("unnormalized", 1)]
+    assert record["rows"][0]["num_programs"] == chosen[0]["num_programs"] == 4
 
 
 def test_wrong_result_is_reported_and_not_timed(fake_gpu, tmp_path, monkeypatch, capsys):
@@ -111,7 +128,7 @@ def test_wrong_result_is_reported_and_not_timed(fake_gpu, tmp_path, monkeypatch,
     status, record = run(tmp_path)
     assert status == 1
     failed = [row for row in record["rows"] if "error" in row]
-    assert {row["variant"] for row in failed} == {"split", "split_kernel", "combine_kernel"}
+    assert {row["variant"] for row in failed} == {"pair", "split", "split_kernel", "combine_kernel"}
     assert all("twice plain PyTorch" in row["error"] and "latency_us" not in row for row in failed)
     assert "FAILED" in capsys.readouterr().out
     assert all("latency_us" in row for row in record["rows"] if row not in failed)

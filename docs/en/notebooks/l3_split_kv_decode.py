@@ -173,7 +173,8 @@ print("merge_states:", round(merge_states(o, lse)[0].item(), 3))
 # %% [markdown]
 # ## The whole of split_kv_decode
 #
-# ctx = 37 and 1 to 16 splits, the surplus ones empty. All agree with the reference.
+# ctx = 37 and 1 to 16 splits, the surplus ones empty. All agree with the reference. With one split there
+# is nothing to merge: one grid, and the kernel is L2's.
 
 # %%
 args = sequence(37)
@@ -188,13 +189,15 @@ assert torch.allclose(o, paged_decode(*args), atol=1e-6)
 # %% [markdown]
 # ## How many splits
 #
-# `choose_num_splits` wants a few programs for every SM, and a few pages left in every split. This is what
-# it takes for the 132 SMs of an H200 and Hkv = 8.
+# An SM runs 4 programs side by side. Where there are too few, `choose_num_splits` cuts until there are
+# enough, at least a page a split. Where so many are there that they queue, it takes a split for every 1024
+# tokens, 16 at most, to keep them short. This is what it takes for the 132 SMs of an H200 and Hkv = 8; the
+# programs of the last two rows queue.
 
 # %%
-for batch_size, ctx in ((1, 32768), (8, 4096), (64, 1024), (1, 100), (1, 0)):
+for batch_size, ctx in ((1, 32768), (8, 4096), (64, 1024), (1, 100), (1, 0), (128, 2048), (128, 32768)):
     num_splits = choose_num_splits(batch_size, 8, ctx, PAGE, 132)
-    print(f"{batch_size:2} x {ctx:5}: {num_splits:2} splits, {batch_size * 8 * num_splits} programs")
+    print(f"{batch_size:3} x {ctx:5}: {num_splits:2} splits, {batch_size * 8 * num_splits:5} programs")
 
 # %% [markdown]
 # ## Things to try

@@ -173,6 +173,8 @@ print("merge_states:", round(merge_states(o, lse)[0].item(), 3))
 # ## 整个 split_kv_decode
 #
 # ctx = 37，1 到 16 个 split，多出来的都是空的。结果都和参考实现一致。
+#
+# 只有 1 个 split 时没有东西可合并：只有一个 grid，是 L2 的 kernel。
 
 # %%
 args = sequence(37)
@@ -187,14 +189,16 @@ assert torch.allclose(o, paged_decode(*args), atol=1e-6)
 # %% [markdown]
 # ## 选几个 split
 #
-# `choose_num_splits` 让 program 数是 SM 数的几倍，同时每个 split 还剩几页。
+# 每个 SM 能并排跑 4 个 program。program 不够时，`choose_num_splits` 切到够为止，但每个 split 至少一页。
 #
-# 下面是 H200 的 132 个 SM、Hkv = 8 时的选择。
+# program 已经多得要排队时，它按 1024 个 token 一份来切，至多 16 份，让每个 program 变短。
+#
+# 下面是 H200 的 132 个 SM、Hkv = 8 时的选择。最后两行的 program 要排队。
 
 # %%
-for batch_size, ctx in ((1, 32768), (8, 4096), (64, 1024), (1, 100), (1, 0)):
+for batch_size, ctx in ((1, 32768), (8, 4096), (64, 1024), (1, 100), (1, 0), (128, 2048), (128, 32768)):
     num_splits = choose_num_splits(batch_size, 8, ctx, PAGE, 132)
-    print(f"{batch_size:2} x {ctx:5}: {num_splits:2} splits, {batch_size * 8 * num_splits} programs")
+    print(f"{batch_size:3} x {ctx:5}: {num_splits:2} splits, {batch_size * 8 * num_splits:5} programs")
 
 # %% [markdown]
 # ## 试着改
