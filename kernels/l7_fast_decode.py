@@ -384,7 +384,7 @@ class FastCall:
             {"num_warps": self.tile.num_warps, "num_stages": self.tile.num_stages, **options},
         )  # fmt: skip
         # All splits of a head in one step, if they are at most 64: their loads go out together.
-        block_s = 16 if ragged else min(64, triton.next_power_of_2(plan.num_splits))
+        block_s = 16 if ragged else min(64, triton.next_power_of_2(plan.num_splits))  #: block_s
         columns = max(16, min(columns, 2048 // block_s))
         self.combine = FrozenKernel(
             _fast_combine_kernel,

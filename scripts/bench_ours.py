@@ -106,6 +106,9 @@ def _pair(pool: Pool, launch: Launch, num_splits: int) -> Candidate:
     o_partial, lse_partial = new_partials(q, num_splits)
 
     def both(s) -> None:
+        if num_splits == 1:  # as split_kv_decode does
+            launch_paged_decode(o, lse, s.q, pool.inputs, s.block_table, pool.seq_lens, None, launch)
+            return
         launch_split(
             o_partial, lse_partial, None, s.q, pool.inputs, s.block_table, pool.seq_lens, None, launch
         )

@@ -24,9 +24,6 @@ sys.path.insert(0, str(ROOT))  # `kernels` and `scripts`, from anywhere
 import triton
 from rich.progress import track
 
-from kernels import l7_fast_decode
-from kernels.l7_launch import choose_tile
-from kernels.launch import TARGETS
 from scripts import compile_grid
 from scripts.compile_targets import GPU_TARGETS, aot_source, figures, run_on_cubin
 from scripts.compiled_evidence import FOLDER, classes, loops
@@ -71,33 +68,21 @@ def pdl_option(target: str) -> dict:
     return {"launch_pdl": True} if target in DEPENDENT else {}
 
 
-def fast(fp8: bool, **more: object) -> Kernel:
-    """The kernel of L7 with equal splits, in the tile for the fewer programs, scales given as numbers."""
-    _, group_size, head_dim, page_size = CASE
-    absent = dict.fromkeys(("work_ptr", "k_scale_ptr", "v_scale_ptr"))
+def fast(kernel: str, fp8: bool = False, **more: object) -> Kernel:
+    """A kernel of L7 as compile_grid.py has it: equal splits, scales given as numbers."""
+
+    def point(target: str) -> tuple:
+        return kernel, target, "fp8" if fp8 else "fp16", *CASE[1:]
 
     def setting(target: str) -> tuple[dict, dict]:
-        tile = choose_tile(TARGETS[target], 1 if fp8 else 2, 16, head_dim, 1)
-        constants = absent | {
-            "GROUP_SIZE": group_size, "HEAD_DIM": head_dim, "PAGE_SIZE": page_size, "BLOCK_G": 16,
-            "BLOCK_D": head_dim, "BLOCK_N": tile.block_n, "FP8": fp8, "PDL": target in DEPENDENT,
-            "INTERPRETED": False,
-        }  # fmt: skip
-        return constants, {"num_warps": tile.num_warps, "num_stages": tile.num_stages} | pdl_option(target)
+        _, constants = compile_grid.kernel_and_constants(point(target))
+        launch = compile_grid.launch_of(point(target))
+        options = {"num_warps": launch.num_warps, "num_stages": launch.num_stages}
+        return constants, options | ({"launch_pdl": True} if target in DEPENDENT else {})
 
-    types = dict.fromkeys(("qk_scale", "o_scale"), "fp32")
-    types |= dict.fromkeys(("k_ptr", "v_ptr"), "*i16") if fp8 else {}
-    return Kernel(l7_fast_decode._fast_decode_kernel, setting, types=types, **more)
-
-
-def fast_combine() -> Kernel:
-    """The combine kernel of L7, of 64 equal splits."""
-
-    def setting(target: str) -> tuple[dict, dict]:
-        constants = {"first_slot_ptr": None, "HEAD_DIM": CASE[2], "BLOCK_S": 64, "BLOCK_D": 32}
-        return constants | {"PDL": target in DEPENDENT}, {"num_warps": 2} | pdl_option(target)
-
-    return Kernel(l7_fast_decode._fast_combine_kernel, setting)
+    types = compile_grid.FAST_TYPES | (dict.fromkeys(("k_ptr", "v_ptr"), "*i16") if fp8 else {})
+    function, _ = compile_grid.kernel_and_constants(point("sm_90"))
+    return Kernel(function, setting, types=types, **more)
 
 
 KERNELS = {
@@ -105,9 +90,9 @@ KERNELS = {
     "l2_packed": lesson("packed"),
     "l3_split": lesson("split"),
     "l3_combine": lesson("combine", aligned=("head_dim",)),
-    "l7_fast": fast(fp8=False),
-    "l7_fast_fp8": fast(fp8=True, targets=DEPENDENT, cache="e4m3"),
-    "l7_combine": fast_combine(),
+    "l7_fast": fast("fast"),
+    "l7_fast_fp8": fast("fast_direct", fp8=True, targets=DEPENDENT, cache="e4m3"),
+    "l7_combine": fast("fast_combine"),
 }
 
 

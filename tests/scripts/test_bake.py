@@ -239,3 +239,18 @@ def test_us(value, text):
 )
 def test_ratio(value, text):
     assert bake_text.ratio(value) == text
+
+
+def test_at_one_split_the_parts_are_those_of_the_pair():
+    """split_kv_decode launches L2's kernel there, 50 us; the pair that it does without took 63."""
+    about = {"num_splits": 1, "chosen": False, "partial_bytes": 2**14}
+    rows = [
+        row("packed", 50), row("split", 50, num_splits=1, chosen=True, partial_bytes=0),
+        row("pair", 63, **about), row("split_kernel", 55, **about),
+        row("combine_kernel", 4, kv_bytes=0, **about),
+    ]  # fmt: skip
+    facts = bake_facts.l3_facts(record("l3_split_kv_decode", rows), "l3")
+    wanted = {"1.us": "50.0", "chosen.us": "50.0", "best.us": "50.0", "1.rest_us": "8.00"}
+    assert {name: facts.get(f"l3.1x32768.{name}") for name in wanted} == wanted
+    assert "l3.1x32768.chosen.rest_us" not in facts
+    assert "63" in TABLES["l3_split_kv_decode"]["cost_of_combine"](record("l3_split_kv_decode", rows), "en")

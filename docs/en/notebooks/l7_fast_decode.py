@@ -27,6 +27,7 @@
 import math
 import os
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
@@ -50,7 +51,7 @@ from scripts.tracer import trace
 # %%
 def even(units, num_splits):
     bounds = [units * s // num_splits for s in range(num_splits + 1)]
-    return [end - begin for begin, end in zip(bounds, bounds[1:], strict=False)]
+    return [end - begin for begin, end in pairwise(bounds)]
 
 
 def l3(units, num_splits):
@@ -164,9 +165,7 @@ k_scale, v_scale = 0.5, 0.25
 k8, v8 = (k / k_scale).to(torch.float8_e4m3fn), (v / v_scale).to(torch.float8_e4m3fn)
 o = fast_decode(q, k8, v8, table, lens, k_scale=k_scale, v_scale=v_scale, plan=DecodePlan(2))
 exact = paged_attention_reference(q.double(), k.double(), v.double(), table, lens)
-dequantised = paged_attention_reference(
-    q.double(), k8.double() * k_scale, v8.double() * v_scale, table, lens
-)
+dequantised = paged_attention_reference(q.double(), k8.double() * k_scale, v8.double() * v_scale, table, lens)
 for name, truth in (("fp32 cache", exact), ("dequantised", dequantised)):
     print(f"error against the {name}: {(o - truth).abs().max().item():.0e}")
 
