@@ -302,8 +302,10 @@ def call_key(tensors, kv_layout, return_lse, k_scale, v_scale, plan) -> tuple | 
         )
     except (AttributeError, TypeError):  # no tensor, no plan: the checks say which argument it is
         return None
+# endregion remember
 
 
+# region prepare
 def prepare(q, k_cache, v_cache, block_table, seq_lens, kv_layout, k_scale, v_scale, plan):
     """Check everything, and settle what does not depend on the tensors' contents."""
     inputs = check_fast_inputs(
@@ -422,4 +424,4 @@ class FastCall:
             return None
         size = self.num_slots * q.shape[1] * (q.shape[2] + 1)
         return torch.empty(size, dtype=torch.float32, device=q.device)
-# endregion remember
+# endregion prepare

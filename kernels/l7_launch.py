@@ -36,7 +36,7 @@ TILES = {
     (4, 64): "16x1x3 16x1x3 16x4x3 16x8x3 16x16x3",
 }
 # With splits, where a waiting combine kernel would crowd the next launch onto a few SMs.
-SPLIT = {(1, 16, 128): Tile(64, 2, 3)}
+SPLIT = {(1, 16, 128): Tile(64, 2, 3)}  #: split_tile
 # With more programs than run well side by side, tiles that take more of an SM: fewer at a time.
 MANY = {(1, 16, 128): Tile(64, 2, 3), (2, 16, 128): Tile(64, 2, 2)}
 PROGRAMS_AT_ONCE = 7  # an SM  #: at_once

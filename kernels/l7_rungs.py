@@ -206,9 +206,12 @@ def fit_tile(tile: Tile, q, inputs: PagedInputs, one_page: bool = False) -> Tile
     """The tile where a token has 256 bytes (D 128 in fp16); elsewhere one as large in bytes.
 
     Warps for at most 2048 elements each, and one buffer in place of several, where a page alone
-    makes it larger. What a card cannot hold even so, Triton refuses at the launch.
+    makes it larger.
     """
     size, head_dim = q.element_size(), inputs.head_dim
+    page_bytes = inputs.page_size * head_dim * size
+    wanted = "at most 65536: a page of K and one of V, and no more, fit into shared memory"
+    require(page_bytes <= 2**16, "page_size * head_dim in bytes", page_bytes, wanted)
     block_n = min(tile.block_n, 64 * 256 // (head_dim * size))
     block_n = inputs.page_size if one_page else max(16, inputs.page_size, block_n)
     rows = max(block_n * (4 if size == 4 else 1), inputs.block_g)  # products of fp32 take registers

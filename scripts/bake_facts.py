@@ -135,7 +135,8 @@ def row_facts(key: str, row: dict, peak_gbps: float | None = None) -> Facts:
             facts[f"{key}.{name.removeprefix('num_')}"] = str(row[name])
     if row.get("flop"):
         facts[f"{key}.tflops"] = ratio(row["flop"] / p50(row) / 1e6)
-        facts[f"{key}.flop_per_byte"] = ratio(row["flop"] / row["bytes_requested"])
+        if "bytes_requested" in row:  # nobody counts a peer's
+            facts[f"{key}.flop_per_byte"] = ratio(row["flop"] / row["bytes_requested"])
     if "eager_us" in row:
         eager = row["eager_us"]["p50"]
         facts |= {

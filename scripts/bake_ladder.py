@@ -30,7 +30,7 @@ def predictions(record: dict, lang: str) -> str | None:
     for name, measured in found.items():
         reason = told.get(name, {}).get(lang, "")
         setting = setting_cell(next(iter(measured.values())))
-        first = f"<code>{name}</code><br><small>{setting}</small>"
+        first = f"{_unbroken(name)}<br><small>{setting}</small>"
         rows.append([
             first, f"<small>{html.escape(reason)}</small>",
             *(_pair(measured.get(shape)) for shape in shapes),
@@ -39,13 +39,19 @@ def predictions(record: dict, lang: str) -> str | None:
     return table(head, rows, texts=2) + f"\n<p><small>{html.escape(words['predictions_note'])}</small></p>"
 
 
+def _unbroken(text: str) -> str:
+    """On one line: a phone would break a name between any two letters."""
+    return f'<span style="white-space:nowrap">{html.escape(text)}</span>'
+
+
 def _pair(row: dict | None) -> str:
     """Expected, measured, share of the paged read."""
     if row is None:
         return "–"
     expected = row.get("prediction", {}).get("us")
     share = percent(row["share_of_paged_read"]) if "share_of_paged_read" in row else "–"
-    return f"{us(expected) if expected else '–'} → <strong>{us(p50(row))}</strong><br><small>{share}</small>"
+    told = f"{us(expected) if expected else '–'} → "
+    return _unbroken(told) + f"<strong>{us(p50(row))}</strong><br><small>{share}</small>"
 
 
 def evidence(_: list[dict], lang: str) -> str:
@@ -73,7 +79,7 @@ def _evidence_row(name: str, row: dict) -> list[str]:
         for start in COUNTED
     ]
     return [
-        f"<code>{name}</code>", tile, str(row["num_regs"]), f"{row['shared_bytes'] / 1024:.1f}",
+        _unbroken(name), _unbroken(tile), str(row["num_regs"]), f"{row['shared_bytes'] / 1024:.1f}",
         str(row["programs_per_sm"]), str(sum(row["loop"].values())),
         *(str(n) if n else "–" for n in counts),
     ]  # fmt: skip
