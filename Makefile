@@ -45,6 +45,7 @@ bake: $(VENV)/.docs ## the tables and charts of every record in snippets/results
 derive: $(VENV)/.test ## after a change of a kernel: every file that follows from its code
 	$(BIN)/python scripts/compile_grid.py
 	$(BIN)/python scripts/compiled_view.py
+	$(BIN)/python scripts/ladder_evidence.py
 	$(BIN)/python scripts/record_traces.py
 	$(BIN)/python scripts/diagrams.py
 	$(BIN)/python scripts/notebooks.py

@@ -283,5 +283,5 @@ def test_every_rung_was_predicted():
 
 def test_pages_that_no_card_can_hold_are_refused():
     case = make_case([3], Shape(4, 256, 128), torch.float32)
-    with pytest.raises(ValueError, match="page_size . head_dim in bytes is 131072; wanted at most 65536"):
+    with pytest.raises(ValueError, match=r"page_size . head_dim in bytes is 131072; wanted at most 65536"):
         ladder_decode("unmasked", *case.args)

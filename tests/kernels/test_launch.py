@@ -163,6 +163,24 @@ class TestCompileGrid:
         dtypes, groups = ("fp16", "bf16", "fp32"), (4, 32, 64)
         assert packed == set(itertools.product(TARGETS, dtypes, groups, HEAD_DIMS, (16, 32, 64, 128)))
 
+    def test_fast_decode_takes_all_sizes(self, compiled_rows):
+        """But for e4m3 where nothing converts it, and for the largest fp32 tiles in little shared memory."""
+        rows = [row for row in compiled_rows if row["kernel"].startswith("fast")]
+        refused = {
+            (row["target"], row["dtype"], row["group_size"], row["head_dim"])
+            for row in rows
+            if "refused" in row and row["dtype"] != "fp8"
+        }
+        assert refused == {
+            ("sm_120", "fp32", 64, 256),
+            ("gfx942", "fp32", 32, 256),
+            ("gfx942", "fp32", 64, 256),
+        }
+        fp8 = {row["target"]: "refused" in row for row in rows if row["dtype"] == "fp8"}
+        assert fp8 == {"sm_80": True, "sm_90": False, "sm_120": False, "gfx942": True}
+        assert {row["head_dim"] for row in rows} >= {72, 80, 96, 192, *HEAD_DIMS}
+        assert {row["page_size"] for row in rows} >= {1, 8, 24, 64, 544}
+
     def test_the_bound_on_shared_memory_is_near(self, compiled_rows):
         """A bound far above the real need would refuse what fits."""
         for row in compiled_rows:
