@@ -31,17 +31,20 @@ def predictions(record: dict, lang: str) -> str | None:
         reason = told.get(name, {}).get(lang, "")
         setting = setting_cell(next(iter(measured.values())))
         first = f"{_unbroken(name)}<br><small>{setting}</small>"
-        rows.append([
-            first, f"<small>{html.escape(reason)}</small>",
-            *(_pair(measured.get(shape)) for shape in shapes),
-        ])  # fmt: skip
-    head = [words["rung"], words["reason"], *(shape.replace("x", " × ") for shape in shapes)]
-    return table(head, rows, texts=2) + f"\n<p><small>{html.escape(words['predictions_note'])}</small></p>"
+        rows.append([first, *(_pair(measured.get(shape)) for shape in shapes), _wrapped(reason)])
+    head = [words["rung"], *(shape.replace("x", " × ") for shape in shapes), words["reason"]]
+    return table(head, rows) + f"\n<p><small>{html.escape(words['predictions_note'])}</small></p>"
 
 
 def _unbroken(text: str) -> str:
     """On one line: a phone would break a name between any two letters."""
     return f'<span style="white-space:nowrap">{html.escape(text)}</span>'
+
+
+def _wrapped(text: str) -> str:
+    """Small prose in a column of figures, wide enough for a few words a line."""
+    style = "display:block;min-width:16rem;text-align:left;white-space:normal"
+    return f'<small style="{style}">{html.escape(text)}</small>'
 
 
 def _pair(row: dict | None) -> str:

@@ -18,6 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 os.environ.pop("TRITON_INTERPRET", None)  # before triton is imported: this is about the compiler
+# Triton's cache knows a kernel by its text, not by its file: what another clone has compiled would bring that
+# clone's paths. So this folder has a cache of its own.
+os.environ["TRITON_CACHE_DIR"] = str(Path(__file__).resolve().parents[1] / ".artifacts/triton")
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # `kernels` and `scripts`, from anywhere
 

@@ -48,8 +48,8 @@ READS_TILE = re.compile(r"\b(LDGSTS|UTMALDG)"), re.compile(r"\bLDG\S*\.128")
 WITH_MODIFIERS = ("LD", "ST", "UTMA", "ATOM", "RED", "MUFU", "HMMA")
 
 
-def kernel_of(name: str) -> tuple:
-    """(jit function, constexprs) of a rung or of a combine kernel."""
+def kernel_of(name: str, tile: Tile | None = None) -> tuple:
+    """(jit function, constexprs) of a rung, with another tile if one is given, or of a combine kernel."""
     if name == "naive":
         return l2_paged_decode._naive_paged_decode_kernel, SIZES
     packed = SIZES | {"BLOCK_G": 16}
@@ -61,15 +61,15 @@ def kernel_of(name: str) -> tuple:
         function = (l3_split_kv_decode._combine_kernel, l7_ladder._dependent_combine_kernel)
         return function[name != "combine"], {"BLOCK_S": 64, "BLOCK_D": 32}
     switches = OFF | RUNGS[name].switches
-    constants = packed | {"BLOCK_N": RUNGS[name].launch.block_n} | switches
+    constants = packed | {"BLOCK_N": (tile or RUNGS[name].launch).block_n} | switches
     if not switches["LAST_COMBINES"]:
         constants |= dict.fromkeys(("o_ptr", "lse_ptr", "counter_ptr"))
     return l7_ladder._ladder_kernel, constants
 
 
-def source_of(name: str) -> ASTSource:
+def source_of(name: str, tile: Tile | None = None) -> ASTSource:
     """The kernel with the types and the alignment that a launch with contiguous tensors would have."""
-    function, constants = kernel_of(name)
+    function, constants = kernel_of(name, tile)
     types = {"counter_ptr": "*i32"}
     if constants.get("TMA"):
         page = f"tensordesc<{CASE['dtype']}[1,{CASE['page_size']},1,{CASE['head_dim']}]>"
@@ -100,8 +100,7 @@ def evidence_of(name: str, target: str) -> dict:
     options = options_of(name, target)
     compiled = triton.compile(source_of(name), target=GPU_TARGETS[target], options=options)
     figures = {key: value for key, value in nvidia_figures(compiled).items() if key != "tf32_instructions"}
-    disassembly = run_on_cubin("nvdisasm", "-gp", "-c", cubin=compiled.asm["cubin"])
-    rows = [row.text for row in sass_rows(disassembly, compiled.asm["ptx"])]
+    rows = sass(compiled)
     tile = {"block_n": RUNGS[name].launch.block_n} if is_ladder(name) else {}
     shared = compiled.metadata.shared
     return tile | options | figures | {
@@ -110,7 +109,23 @@ def evidence_of(name: str, target: str) -> dict:
         **eviction(compiled.asm["ptx"]),
         "loop": count(page_loop(rows)),
         "kernel": count(rows),
+        **loop_of_base(name, target, options),
     }  # fmt: skip
+
+
+def sass(compiled) -> list[str]:
+    """The instructions of a compiled kernel."""
+    disassembly = run_on_cubin("nvdisasm", "-gp", "-c", cubin=compiled.asm["cubin"])
+    return [row.text for row in sass_rows(disassembly, compiled.asm["ptx"])]
+
+
+def loop_of_base(name: str, target: str, options: dict) -> dict:
+    """The page loop of the rung that an unkept one starts from, at the tile of the unkept one."""
+    if name not in RUNGS or RUNGS[name].kept or not is_ladder(RUNGS[name].base):
+        return {}
+    base = source_of(RUNGS[name].base, RUNGS[name].launch)
+    compiled = triton.compile(base, target=GPU_TARGETS[target], options=options)
+    return {"loop_of_base": count(page_loop(sass(compiled)))}
 
 
 def eviction(ptx: str) -> dict:
