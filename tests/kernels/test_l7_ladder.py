@@ -257,7 +257,7 @@ class TestEvidence:
             assert loop["tma"]["UTMALDG.4D"] == 4 and copies not in loop["tma"]
             rows = {name: compiled[name][target] for name in compiled}
             int32 = rows["int32_offsets"]
-            assert int32["loop"]["IMAD"] < int32["loop_of_base"]["IMAD"] / 3
+            assert int32["loop"]["IMAD"] < int32["loop_of_base"]["IMAD"] / 2
             assert rows["dependent_launch"]["kernel"]["PREEXIT"] == 1
             assert rows["dependent_combine"]["kernel"]["ACQBULK"] == 1
             assert "PREEXIT" not in rows["fill_sms"]["kernel"] and "ACQBULK" not in rows["combine"]["kernel"]
