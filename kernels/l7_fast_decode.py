@@ -22,7 +22,7 @@ from kernels.l7_launch import (
     masks_all,
     require_fp8,
 )
-from kernels.l7_plan import PROGRAMS_PER_SM, DecodePlan
+from kernels.l7_plan import PROGRAMS_PER_SM, DecodePlan, check_plan
 from kernels.l7_tile import attend_tile, page_ids_of
 from kernels.launch import current_target, num_sms
 
@@ -261,19 +261,21 @@ def fast_decode(
             on q's device; None is 1.
         plan: which program reads what: `make_plan(seq_lens, Hkv)` for a ragged batch, or
             `DecodePlan(num_splits)`. None splits all sequences alike, as for the longest that the
-            table can hold. A plan guides the speed alone: the result is right whatever it says.
+            table can hold. A plan guides the speed alone: it may have been made for other lengths.
     """
     tensors = (q, k_cache, v_cache, block_table, seq_lens)
     checked = INTERPRETED or os.environ.get("KERNELS_CHECKED") == "1"  #: checked
     key = None if checked else call_key(tensors, kv_layout, return_lse, k_scale, v_scale, plan)
     call = _CALLS.get(key)  #: remembered
+    ok = sm_scale is None or isinstance(sm_scale, (int, float))
+    require(ok, "sm_scale", sm_scale, "a number, or None for 1 / sqrt(D)", TypeError)
     if call is None:
         call = prepare(*tensors, kv_layout, k_scale, v_scale, plan)
         if key is not None:
             if len(_CALLS) >= MAX_CALLS:
                 _CALLS.clear()
             _CALLS[key] = call
-    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)  #: outputs
+    o = torch.empty_like(q, memory_format=torch.contiguous_format)  #: outputs
     lse = torch.empty(q.shape[:2], dtype=torch.float32, device=q.device) if return_lse else None
     call(o, lse, call.new_scratch(q), *tensors, sm_scale, k_scale, v_scale, plan)
     return (o, lse) if return_lse else o
@@ -290,18 +292,22 @@ def call_key(tensors, kv_layout, return_lse, k_scale, v_scale, plan) -> tuple | 
 
     Shapes, strides, dtypes, devices; and the alignment of each address, for which Triton compiles.
     """
+    if not isinstance(tensors[0], torch.Tensor) or not tensors[0].is_cuda:
+        return None
     if k_scale is not None or v_scale is not None:
         tensors += tuple(x for x in (k_scale, v_scale) if isinstance(x, torch.Tensor))
     try:
         if plan is not None and plan.work is not None:
             tensors += (plan.work, plan.slots)
-        return (
+        key = (
             kv_layout, return_lse, type(k_scale), type(v_scale), plan and plan.num_splits,
             torch.cuda.current_device(),
             *[(x.shape, x.stride(), x.dtype, x.get_device(), x.data_ptr() % 16) for x in tensors],  #: key
         )
+        hash(key)
     except (AttributeError, TypeError):  # no tensor, no plan: the checks say which argument it is
         return None
+    return key
 # endregion remember
 
 
@@ -319,18 +325,9 @@ def prepare(q, k_cache, v_cache, block_table, seq_lens, kv_layout, k_scale, v_sc
             )
         )
     check_plan(plan, inputs, q)
-    return FastCall(q, inputs, block_table, plan)
-
-
-def check_plan(plan, inputs: PagedInputs, q) -> None:
-    """Refuse a plan that was not made for this batch size and device."""
-    require(isinstance(plan, DecodePlan), "plan", plan, "a DecodePlan, as make_plan gives it", TypeError)
-    ok = isinstance(plan.num_splits, int) and 1 <= plan.num_splits <= 65535
-    require(ok, "plan.num_splits", plan.num_splits, "an int from 1 to 65535")
-    if plan.work is not None:
-        require(plan.work.device == q.device, "plan.work", plan.work, f"a tensor on {q.device}")
-        ok = plan.slots.shape == (inputs.batch_size, 2)
-        require(ok, "plan.slots", plan.slots, f"[{inputs.batch_size}, 2], for the batch of q")
+    call = FastCall(q, inputs, block_table, plan)
+    call.plan = DecodePlan(plan.num_splits)  # a work list comes with each call; none is kept alive
+    return call
 
 
 class FastCall:

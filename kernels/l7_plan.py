@@ -3,19 +3,22 @@
 Lesson: l7_fast_decode. Source: own.
 """
 
+import os
 from typing import NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 
-from kernels.checks import check_runnable, check_tensor, require
+from kernels.checks import INTERPRETED, PagedInputs, check_runnable, check_tensor, require
 from kernels.launch import num_sms
 
 # Programs a SM that a plan aims at, and tokens a split that it stops at: measured, see the lesson.
 PROGRAMS_PER_SM = 6
 MIN_TOKENS = 128
 MAX_BATCH = 4096  # one program makes the plan, and holds a sequence in each lane
+MAX_PROGRAMS_PER_SM = 64
+MAX_GRID = 65535  # CUDA's limit on the second and the third axis of a grid
 
 
 class DecodePlan(NamedTuple):
@@ -85,9 +88,9 @@ def make_plan(
 ) -> DecodePlan:
     """A work list for a ragged batch: every split about as long, the longest first.
 
-    Made on the device by one launch, without a copy to the host: it can be captured in a CUDA graph
-    and made once for all layers of a step. It guides the balance alone: `fast_decode` is right with
-    whatever lengths it gets later, as long as the batch size is the same.
+    Made on the device by one launch, without a copy to the host: after a first call, which compiles,
+    it can be captured in a CUDA graph; one serves all layers of a step. It guides the balance alone:
+    `fast_decode` is right with whatever lengths it gets later, if the batch size is the same.
 
     Args:
         seq_lens: [B] int32, as `fast_decode` takes it; B up to MAX_BATCH.
@@ -99,7 +102,11 @@ def make_plan(
     require(seq_lens.stride(0) == 1 or len(seq_lens) < 2, "seq_lens", seq_lens, "contiguous")
     batch_size = len(seq_lens)
     require(batch_size <= MAX_BATCH, "B", batch_size, f"at most {MAX_BATCH} sequences")
-    require(num_kv_heads >= 1, "num_kv_heads", num_kv_heads, "at least 1")
+    ok = isinstance(num_kv_heads, int) and num_kv_heads >= 1
+    require(ok, "num_kv_heads", num_kv_heads, "at least 1, an int")
+    ok = isinstance(programs_per_sm, (int, float)) and 0 < programs_per_sm <= MAX_PROGRAMS_PER_SM
+    wanted = f"a number above 0, at most {MAX_PROGRAMS_PER_SM}"
+    require(ok, "programs_per_sm", programs_per_sm, wanted)
     num_programs = max(1, int(programs_per_sm * num_sms(seq_lens.device)))
     # Rounding up costs each sequence less than one split.
     extra = triton.cdiv(num_programs, num_kv_heads)  #: extra
@@ -113,3 +120,39 @@ def make_plan(
         )
     return DecodePlan(extra + 1, work, slots)
 # endregion make_plan
+
+
+# region check_plan
+def check_plan(plan, inputs: PagedInputs, q) -> None:
+    """Refuse what is no plan for this batch size, table and device."""
+    require(isinstance(plan, DecodePlan), "plan", plan, "a DecodePlan, as make_plan gives it", TypeError)
+    num_splits, work, slots = plan
+    batch_size = inputs.batch_size
+    ok = isinstance(num_splits, int) and not isinstance(num_splits, bool)
+    ok = ok and 1 <= num_splits <= MAX_GRID
+    require(ok, "plan.num_splits", num_splits, f"an int from 1 to {MAX_GRID}")
+    require(batch_size <= MAX_GRID, "B", batch_size, f"at most {MAX_GRID}: it is an axis of the grid")
+    # The kernel computes split * units in int32; a unit has at least 16 tokens.
+    product = num_splits * (inputs.max_pages * inputs.page_size // 16 + 1)
+    wanted = "less than 2**31: fewer splits, or a narrower table"
+    require(product < 2**31, "plan.num_splits * 16-token units of the table", product, wanted)
+    if work is None and slots is None:
+        return
+    for name, tensor, rows, columns in (("work", work, None, 4), ("slots", slots, batch_size, 2)):
+        check_tensor(f"plan.{name}", tensor, f"slots, {columns}", like=q, dtype=torch.int32)
+        ok = tensor.is_contiguous() and tensor.shape[1] == columns and rows in (None, len(tensor))
+        require(ok, f"plan.{name}", tensor, f"a contiguous [{rows or 'slots'}, {columns}], for q's batch")
+    require(len(work) <= MAX_GRID, "plan.work", work, f"at most {MAX_GRID} rows")
+    if INTERPRETED or os.environ.get("KERNELS_CHECKED") == "1":
+        check_rows(work.tolist(), slots.tolist())
+
+
+def check_rows(work: list[list[int]], slots: list[list[int]]) -> None:
+    """Checked mode: every row of the work list is a split of a sequence, and no slot is out of it."""
+    for i, (seq_id, split_id, num_splits, _) in enumerate(work):
+        ok = 0 <= seq_id < len(slots) and 0 <= split_id <= num_splits and num_splits >= 1
+        require(ok, f"plan.work[{i}]", work[i], f"a sequence below {len(slots)}, a split, and its count")
+    for b, (first, count) in enumerate(slots):
+        ok = count >= 1 and first >= 0 and first + count <= len(work)
+        require(ok, f"plan.slots[{b}]", slots[b], f"rows within the {len(work)} of plan.work")
+# endregion check_plan

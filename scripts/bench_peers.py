@@ -90,7 +90,7 @@ def bench_shape(
     for name, make in contest.contenders(shape).items():
         row = describe(name, shape)
         try:
-            ranked = rank(make(pool), quick_sets)
+            ranked = rank(make(pool), quick_sets, row["kind"])
             candidate, errors = first_right(ranked, pool, truth, row["kind"])
             row |= {"setting": candidate.setting, "settings_tried": len(ranked)} | errors
             with candidate.context():
@@ -130,8 +130,8 @@ def describe(name: str, shape: Shape) -> dict:
     }  # fmt: skip
 
 
-def rank(candidates: Sequence[Candidate], sets: Sequence) -> list[Candidate]:
-    """The candidates that can be launched, fastest first at a quick look; the last error if there is none."""
+def rank(candidates: Sequence[Candidate], sets: Sequence, kind: str) -> list[Candidate]:
+    """Fastest first at a quick look; a peer's that cannot be launched are left out, ours raise."""
     if len(candidates) == 1:
         return list(candidates)
     quick, failure = {}, None
@@ -140,6 +140,8 @@ def rank(candidates: Sequence[Candidate], sets: Sequence) -> list[Candidate]:
             with candidate.context():
                 quick[i] = quick_latency([lambda c=candidate, s=s: c.launch(s) for s in sets])
         except Exception as error:  # a setting that a peer refuses is no candidate; the others may be well
+            if kind != "peer":
+                raise
             failure = error
             torch.cuda.synchronize()
     if not quick:

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.append(str(ROOT))  # last: the child process has a kernels/ of its own before it
+sys.path.insert(1, str(ROOT))  # `scripts`, from anywhere; after a child's own folder with its kernels/
 
 from scripts import mutants
 
@@ -81,7 +81,8 @@ def describe(report: dict) -> str:
     if report["ok"]:
         return f"{report['lesson']}: all checks pass"
     rows = [f"{report['lesson']}: the check `{report['check']}` fails", report["message"]]
-    rows += [f"  {key}: {report[key]}" for key in ("case", "what", "index", "expected", "got") if key in report]
+    where = ("case", "what", "index", "expected", "got")
+    rows += [f"  {key}: {report[key]}" for key in where if key in report]
     for mutant_id in report["mistakes"]:
         mutant = mutants.load(mutant_id)
         page = f"docs/en/lessons/{mutant.lesson}.md#{mutant.section}"

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from unittest import mock
 
-MEMORY_LIMIT = 24 * 2**30  # of addresses: torch takes several GiB of them, the large cache 4
+MEMORY_LIMIT = 10 * 2**30  # of addresses: torch takes several GiB of them, the large cache 4
 FUNCTIONS = {
     "online_softmax": "online_softmax",
     "l2_paged_decode": "paged_decode",
@@ -27,7 +27,10 @@ def load_function(lesson: str, file: Path | None):
     """The lesson's function: of `kernels`, or of a reader's file."""
     if file is None:
         return getattr(importlib.import_module(f"kernels.{lesson}"), FUNCTIONS[lesson])
-    return getattr(load_file(file), FUNCTIONS[lesson])
+    function = getattr(load_file(file), FUNCTIONS[lesson], None)
+    if not callable(function):
+        raise ImportError(f"it has no function {FUNCTIONS[lesson]}")
+    return function
 
 
 def load_file(file: Path):
@@ -57,10 +60,7 @@ class Checks:
         """All checks; the report of the first that fails, with the mistakes that explain it."""
         from scripts.diagnose import diagnose
 
-        failure = self.values()
-        if failure is None or self.observed[-1][1] is not None:  # else it did not even run
-            traced = self.traces()  # its signs are wanted even where a value is wrong
-            failure = failure or traced
+        failure = self.problems()
         if failure is None and self.lesson != "online_softmax":
             failure = self.bad_table() or self.big_cache()
         if failure is None:
@@ -68,62 +68,51 @@ class Checks:
         mistakes = diagnose(self.lesson, self.observed, self.signs)
         return self.report(ok=False, mistakes=mistakes, **failure)
 
-    def values(self) -> dict | None:
-        """Every problem, outputs and scratch poisoned; the first failure. All are run, for the diagnosis."""
+    def problems(self) -> dict | None:
+        """Every problem, outputs and scratch poisoned, every access traced; the first failure, of values
+        before one of accesses. All are run, even after a failure: the diagnosis wants them."""
         from scripts.problems import problems_of
 
-        first = None
+        values = accesses = None
         for problem in problems_of(self.lesson):
             self.report(check="values", case=str(problem))
-            failure = self._value(problem)
-            if failure:
-                first = first or failure | {"case": str(problem)}
-        return first
+            value, access = self._run(problem)
+            values = values or value and value | {"case": str(problem)}
+            accesses = accesses or access and access | {"case": str(problem)}
+        return values or accesses
 
-    def _value(self, problem) -> dict | None:
+    def _run(self, problem) -> tuple[dict | None, dict | None]:
+        """What is wrong with the result of one problem, and with its accesses."""
+        from scripts.trace_record import TraceError
+        from scripts.tracer import trace
         from tests.helpers.poison import PoisonError, poisoned
 
-        result, failure = None, None
+        result = wrong = None
         try:
-            with poisoned():
+            # The tracer does not carry out what falls outside a tensor, so that it harms nobody.
+            with poisoned(), trace() as t:
                 result = problem.run(self.function)
-                if not _is_pair(result):
-                    wanted = f"a pair of tensors (o, lse) with return_lse=True, not {type(result).__name__}"
-                    result, failure = None, {"check": "values", "message": f"wanted {wanted}"}
         except PoisonError as error:
             self.signs.add("unwritten" if "never written" in str(error) else "padding")
-            failure = {"check": "poison", "message": str(error)}
+            wrong = {"check": "poison", "message": str(error)}
+        except TraceError as error:
+            wrong = {"check": "tracer", "message": str(error)}
         except Exception as error:  # whatever a kernel under check raises is a finding, not our failure
-            failure = {"check": "values", "message": f"raised {type(error).__name__}: {error}"}
+            wrong = {"check": "values", "message": f"raised {type(error).__name__}: {error}"}
+        if wrong is None and not _is_pair(result):
+            wanted = "a pair of tensors (o, lse), as return_lse=True asks for"
+            result, wrong = None, {"check": "values", "message": f"wanted {wanted}, not {type(result)}"}
         self.observed.append((problem, result))
-        if failure is None:
+        if result is None:
+            return wrong, None
+        found = _violations(t, problem) if t.launches else []
+        self.signs |= {sign for sign, _ in found if sign}
+        if wrong is None:
             try:
                 problem.judge(*result)
             except AssertionError as error:
-                failure = {"check": "values", "message": str(error)} | _worst(problem, result)
-        return failure
-
-    def traces(self) -> dict | None:
-        """Every access: in bounds, own table entries, tokens alone, each output written once."""
-        from scripts.problems import problems_of
-        from scripts.tracer import trace
-        from tests.helpers.poison import poisoned
-
-        first = None
-        # The smaller half is enough, and of one dtype.
-        for problem in problems_of(self.lesson)[:2]:
-            self.report(check="tracer", case=str(problem))
-            try:
-                with poisoned(written=False), trace() as t:
-                    problem.run(self.function)
-            except Exception as error:  # as above
-                message = f"raised {type(error).__name__}: {error}"
-                first = first or {"check": "tracer", "case": str(problem), "message": message}
-                continue
-            for sign, message in _violations(t, problem) if t.launches else ():
-                self.signs |= {sign} - {None}
-                first = first or {"check": "tracer", "case": str(problem), "message": message}
-        return first
+                wrong = {"check": "values", "message": str(error)} | _worst(problem, result)
+        return wrong, {"check": "tracer", "message": found[0][1]} if found else None
 
     def bad_table(self) -> dict | None:
         """A page id of -1 inside a sequence, past the host's check: the kernel must not make it page 0."""
@@ -158,15 +147,15 @@ class Checks:
         except AssertionError as error:
             self.signs.add("far_page")
             return what | {"message": str(error)}
+        except Exception as error:  # no memory for it, say: as above, but no sign of anything
+            return what | {"message": f"raised {type(error).__name__}: {error}"}
         return None
 
 
 def _is_pair(result) -> bool:
     import torch
 
-    return (
-        isinstance(result, tuple) and len(result) == 2 and all(isinstance(t, torch.Tensor) for t in result)
-    )
+    return isinstance(result, tuple) and len(result) == 2 and all(isinstance(t, torch.Tensor) for t in result)
 
 
 def _worst(problem, result) -> dict:
@@ -176,9 +165,9 @@ def _worst(problem, result) -> dict:
     for what, got, expected in zip(("o", "lse"), result, problem.expected(), strict=True):
         if got.shape != expected.shape:
             return {"what": what, "expected": f"shape {list(expected.shape)}", "got": f"{list(got.shape)}"}
-        same = (got.double() == expected) | (got.isnan() & expected.isnan())
-        error = torch.where(same, 0.0, (got.double() - expected).abs()).nan_to_num(nan=torch.inf)
-        if error.numel() and error.max() > 1e-5 * (1 + expected[expected.isfinite()].abs().sum()) * 0.01:
+        if got.numel() and not (what == "o" and torch.allclose(got.double(), expected, 1e-6, 1e-6)):
+            same = got.double() == expected
+            error = torch.where(same, 0.0, (got.double() - expected).abs()).nan_to_num(nan=torch.inf)
             index = tuple(i.item() for i in torch.unravel_index(error.argmax(), error.shape))
             values = {"expected": f"{expected[index].item():.6g}", "got": f"{got[index].item():.6g}"}
             return {"what": what, "index": list(index)} | values
@@ -189,35 +178,22 @@ def _violations(t, problem) -> list[tuple[str | None, str]]:
     """(sign, message) of each rule of memory access that a trace breaks."""
     from scripts.trace_record import TraceError
 
-    outputs = sorted({a.name for a in t.accesses if a.op == "store"} | {"o_ptr", "lse_ptr"})
-    rules = [("padding", lambda: _stores_in_bounds(t)), (None, t.assert_in_bounds)]
-    rules += [(None, lambda name=name: t.assert_written_once(name)) for name in outputs]
+    stored = sorted({access.name for access in t.accesses if access.op == "store"})
+    rules = [(None, t.assert_in_bounds)]
+    rules += [("padding", lambda name=name: t.assert_written_once(name)) for name in stored]
     if hasattr(problem, "case"):
-        case = problem.case
-        tokens = case.used.numpy()[:, :, None, None]
-        rules.append(
-            ("table", lambda: t.assert_table_reads(case.block_table, case.seq_lens, case.page_size))
-        )
-        rules += [
-            (None, lambda name=name: t.assert_reads_within(name, tokens)) for name in ("k_ptr", "v_ptr")
-        ]
+        case, tokens = problem.case, problem.case.used.numpy()[:, :, None, None]  # caches as NHD views
+        table = (case.block_table, case.seq_lens, case.page_size)
+        rules.append(("table", lambda: t.assert_table_reads(*table)))
+        rules += [(None, lambda n=n: t.assert_reads_within(n, tokens)) for n in ("k_ptr", "v_ptr")]
     found = []
     for sign, rule in rules:
         try:
             rule()
         except TraceError as error:
-            if "more than once" in str(error):
-                sign = "padding"
-            found.append((sign, str(error)))
+            # Written more than once, by rows that are another program's; a hole is the poison's to tell.
+            found.append((sign if sign != "padding" or "more than once" in str(error) else None, str(error)))
     return found
-
-
-def _stores_in_bounds(t) -> None:
-    from scripts.trace_record import TraceError
-
-    for access in t.accesses:
-        if access.op == "store" and (access.index < 0).any():
-            raise TraceError(f"{access}: lanes outside it")
 
 
 def main() -> int:
@@ -230,9 +206,7 @@ def main() -> int:
     parser.add_argument("--file", type=Path, help="a reader's file with the lesson's function")
     args = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
-    import torch
-
-    torch.set_num_threads(1)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         function = load_function(args.lesson, args.file)
     except (Exception, SystemExit) as error:
@@ -240,6 +214,9 @@ def main() -> int:
         message = f"{args.file or 'kernels'} cannot be imported: {type(error).__name__}: {error}"
         checks.report(ok=False, check="import", mistakes=[], message=message)
         return 0
+    import torch
+
+    torch.set_num_threads(1)  # the tensors are small
     Checks(args.lesson, function, args.out).run()
     return 0
 

@@ -22,13 +22,14 @@ SIZES = ("sm_90", "fp32", 4, 16, 16)  # target, dtype, group, head dim, page siz
 def compile_check(lesson: str, file: Path | None) -> dict:
     """The report: {"ok": True}, or what is wrong."""
     name, kind = KERNELS[lesson]
+    lesson_module = importlib.import_module(f"kernels.{lesson}")  # before compile_grid puts ours first
     if file is not None:
         from scripts.mutant_checks import load_file
 
         kernel = getattr(load_file(file), name, None)
         if kernel is None:  # a kernel of another name and signature: nothing here can compile it
             return {"ok": True, "message": f"no kernel {name} in the file: not compiled"}
-        setattr(importlib.import_module(f"kernels.{lesson}"), name, kernel)
+        setattr(lesson_module, name, kernel)
     from scripts import compile_grid  # takes the kernel as it is now
 
     failure = {"ok": False, "check": "compile", "case": f"{name}, {SIZES}", "mistakes": []}

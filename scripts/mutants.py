@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))  # `scripts`, from anywhere
+sys.path.insert(1, str(ROOT))  # `scripts`, from anywhere; after a child's own folder with its kernels/
 
 from scripts.listing import MARK
 
@@ -67,10 +67,8 @@ class Mutant:
         for find, replace in self.edits:
             count = text.count(find)
             if count != 1:
-                raise MutantError(
-                    f"snippets/mutants/{self.id}.toml: {self.file} has this text {count} times; wanted once:\n"
-                    f"{find}"
-                )
+                found = f"{self.file} has this text {count} times; wanted once"
+                raise MutantError(f"snippets/mutants/{self.id}.toml: {found}:\n{find}")
             text = text.replace(find, replace)
         return text
 
@@ -90,7 +88,9 @@ def load(mutant_id: str) -> Mutant:
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     wrong = KEYS ^ data.keys()
     if wrong:
-        raise MutantError(f"snippets/mutants/{mutant_id}.toml: missing or unknown: {', '.join(sorted(wrong))}")
+        raise MutantError(
+            f"snippets/mutants/{mutant_id}.toml: missing or unknown: {', '.join(sorted(wrong))}"
+        )
     for key, known in (("symptom", SYMPTOMS), ("caught_by", CHECKS)):
         if data[key] not in known:
             wanted = f"wanted one of {', '.join(known)}"
@@ -129,7 +129,15 @@ def _child(module: str, arguments: list[str], folder: Path, environment: dict[st
     """Run a module that writes its progress and its report to a file; what it said, or how it ended."""
     out = folder / "report.json"
     paths = os.pathsep.join([str(folder), str(ROOT)])
-    env = os.environ | environment | {"PYTHONPATH": paths, "TRITON_CACHE_DIR": str(folder / "cache")}
+    env = (
+        os.environ
+        | environment
+        | {
+            "PYTHONPATH": paths,
+            "TRITON_CACHE_DIR": str(folder / "cache"),
+            "CUDA_VISIBLE_DEVICES": "",  # a GPU is not needed, and its driver takes addresses
+        }
+    )
     command = [sys.executable, "-m", module, *arguments, "--out", str(out)]
     try:
         run = subprocess.run(
@@ -147,7 +155,7 @@ def _child(module: str, arguments: list[str], folder: Path, environment: dict[st
     if run.returncode < 0:
         how = f"killed by {signal.Signals(-run.returncode).name}"
     last = run.stderr.strip().splitlines()[-1:] or [""]
-    if report.get("check") == "big_cache":
+    if report.get("check") == "big_cache" and -run.returncode in (signal.SIGSEGV, signal.SIGBUS):
         # Values, guards and accesses were right just before: only the distance of the page is new.
         return report | {
             "ok": False, "mistakes": ["l2_paged_decode/int32_page_offset"],

@@ -140,7 +140,7 @@ def _split_problems() -> list[PagedProblem]:
     """3 splits of 5 pages are all in use, of 4 the last is empty; scores whose exp overflows."""
     lens = [70, 0, 3]
     return [
-        PagedProblem(make_case(lens), 3),
+        PagedProblem(make_case(lens, num_kv_heads=1), 3),
         PagedProblem(make_case(lens, unused=8.0, num_kv_heads=1), 4),
         PagedProblem(make_case([70], num_kv_heads=1), 2),
         PagedProblem(make_case([20], Shape(3, 16, 16), num_kv_heads=3, kv_layout="HND", sm_scale=0.5), 2),

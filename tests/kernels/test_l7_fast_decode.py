@@ -170,18 +170,67 @@ def test_a_plan_for_other_lengths_is_slow_not_wrong(monkeypatch):
 
 def test_bad_plans_are_refused():
     case = make_case([20, 3])
-    for plan, message in (
-        (make_plan(case.seq_lens[:1], 2), r"plan.slots is int32 \[1, 2\] .*; wanted \[2, 2\]"),
-        (DecodePlan(0), "plan.num_splits is 0; wanted an int from 1"),
+    good, other = make_plan(case.seq_lens, 2), make_plan(case.seq_lens[:1], 2)
+    narrow = good.work[:, :3].contiguous()
+    for plan, error, message in (
+        (4, TypeError, "plan is 4; wanted a DecodePlan"),
+        (DecodePlan(0), ValueError, "plan.num_splits is 0; wanted an int from 1"),
+        (DecodePlan(True), ValueError, "plan.num_splits is True; wanted an int"),
+        (other, ValueError, r"plan.slots is int32 \[1, 2\] .*; wanted a contiguous \[2, 2\]"),
+        (good._replace(work=None), TypeError, "plan.work is None; wanted a tensor"),
+        (good._replace(slots=None), TypeError, "plan.slots is None; wanted a tensor"),
+        (good._replace(work=[1]), TypeError, r"plan.work is \[1\]; wanted a tensor"),
+        (good._replace(work=narrow), ValueError, r"plan.work is .*; wanted a contiguous \[slots, 4\]"),
+        (good._replace(work=good.work.long()), TypeError, "plan.work is int64"),
     ):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(error, match=message):
             fast_decode(*case.args, plan=plan)
-    with pytest.raises(TypeError, match="plan is 4; wanted a DecodePlan"):
-        fast_decode(*case.args, plan=4)
-    with pytest.raises(TypeError, match="seq_lens is float32"):
-        make_plan(case.seq_lens.float(), 2)
-    with pytest.raises(ValueError, match="num_kv_heads is 0; wanted at least 1"):
-        make_plan(case.seq_lens, 0)
+    for lens, kwargs, error, message in (
+        (case.seq_lens.float(), {}, TypeError, "seq_lens is float32"),
+        (case.seq_lens, {"num_kv_heads": 0}, ValueError, "num_kv_heads is 0; wanted at least 1"),
+        (case.seq_lens, {"num_kv_heads": 2.0}, ValueError, "num_kv_heads is 2.0; wanted at least 1, an int"),
+        (case.seq_lens, {"programs_per_sm": 0}, ValueError, "programs_per_sm is 0; wanted a number above 0"),
+        (case.seq_lens, {"programs_per_sm": float("nan")}, ValueError, "programs_per_sm is nan"),
+    ):
+        with pytest.raises(error, match=message):
+            make_plan(lens, **{"num_kv_heads": 2} | kwargs)
+
+
+def test_splits_that_would_wrap_in_int32_are_refused():
+    """split x units is int32 in the kernel: 65535 splits of a table of a million tokens pass 2**31."""
+    case = make_case([20])
+    wide = case.block_table.new_full((1, 65536), -1)
+    wide[:, : case.block_table.shape[1]] = case.block_table
+    args = (*case.args[:3], wide, case.seq_lens)
+    fast_decode(*args, plan=DecodePlan(3))
+    with pytest.raises(ValueError, match=r"units of the table is 4294967295; wanted less than 2\*\*31"):
+        fast_decode(*args, plan=DecodePlan(65535))
+
+
+def test_more_sequences_than_a_grid_holds_are_refused():
+    case = make_case([0] * 4)
+    many = [t[:1].expand(65536, *t.shape[1:]) for t in (case.q, case.block_table)]
+    lens = torch.zeros(65536, dtype=torch.int32, device=DEVICE)
+    with pytest.raises(ValueError, match="B is 65536; wanted at most 65535"):
+        fast_decode(many[0], case.k_cache, case.v_cache, many[1], lens, plan=DecodePlan(1))
+
+
+@interpreter_only  # which checks; on a GPU KERNELS_CHECKED=1 does
+def test_a_plan_with_rows_out_of_it_is_refused():
+    case = make_case([20, 3])
+    plan = make_plan(case.seq_lens, 2)
+    for name, row, value in (("work", 0, 9), ("slots", 1, 9999)):
+        bad = getattr(plan, name).clone()
+        bad[row, 0] = value
+        with pytest.raises(ValueError, match=rf"plan.{name}\[{row}\] is \[{value}, "):
+            fast_decode(*case.args, plan=plan._replace(**{name: bad}))
+
+
+@gpu_only
+def test_cpu_tensors_on_a_gpu_machine_are_refused_by_name():
+    case = make_case([20])
+    with pytest.raises(ValueError, match=r"q is .* on cpu; wanted a tensor on a GPU"):
+        fast_decode(*(t.cpu() for t in case.args))
 
 
 # e4m3 caches.
@@ -245,6 +294,9 @@ def test_bad_input_is_refused():
     cases = [
         ((case.q, case.k_cache, v, table, lens), {}, TypeError, "v_cache is float8_e4m3fn"),
         ((q.float(), k, v, table, lens), {}, TypeError, "q is float32 .*; wanted float16 or bfloat16"),
+        (case.args, {"sm_scale": "1"}, TypeError, "sm_scale is 1; wanted a number"),
+        (case.args, {"sm_scale": torch.ones(())}, TypeError, r"sm_scale is float32 \[\]"),
+        (case.args, {"kv_layout": ["NHD"]}, ValueError, "kv_layout is"),
         (case.args, {"k_scale": "1"}, TypeError, "k_scale is 1; wanted a number"),
         (case.args, {"v_scale": torch.ones(2, device=DEVICE)}, ValueError, r"v_scale is float32 \[2\]"),
         (make_case([3], Shape(1, 12, 16)).args, {}, ValueError, "head_dim is 12; wanted a multiple of 8"),
