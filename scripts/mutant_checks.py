@@ -71,14 +71,14 @@ class Checks:
     def problems(self) -> dict | None:
         """Every problem, outputs and scratch poisoned, every access traced; the first failure, of values
         before one of accesses. All are run, even after a failure: the diagnosis wants them."""
-        from scripts.problems import problems_of
+        from scripts.mutant_problems import problems_of
 
         values = accesses = None
         for problem in problems_of(self.lesson):
             self.report(check="values", case=str(problem))
             value, access = self._run(problem)
-            values = values or value and value | {"case": str(problem)}
-            accesses = accesses or access and access | {"case": str(problem)}
+            values = values or (value and value | {"case": str(problem)})
+            accesses = accesses or (access and access | {"case": str(problem)})
         return values or accesses
 
     def _run(self, problem) -> tuple[dict | None, dict | None]:
@@ -116,7 +116,7 @@ class Checks:
 
     def bad_table(self) -> dict | None:
         """A page id of -1 inside a sequence, past the host's check: the kernel must not make it page 0."""
-        from scripts.problems import PagedProblem
+        from scripts.mutant_problems import PagedProblem
         from scripts.tracer import trace
         from tests.helpers.cases import make_case
 

@@ -6,7 +6,7 @@ import torch
 from kernels import paged_attention_reference
 from scripts import mutants
 from scripts.diagnose import SIGNS, describe, diagnose, known_mistakes
-from scripts.problems import problems_of
+from scripts.mutant_problems import problems_of
 from tests.helpers.lesson import sections
 
 MISTAKES = [(lesson, name) for lesson in mutants.LESSONS for name in known_mistakes(lesson)]

@@ -16,7 +16,7 @@ def reports(request):
     wanted = [
         item.callspec.params["checked"]
         for item in request.session.items
-        if item.module is request.module and "checked" in getattr(item, "fixturenames", ())
+        if item.module is request.module and "reports" in item.fixturenames
     ]
 
     def check(checked: str) -> dict:
@@ -80,6 +80,17 @@ def test_a_readers_own_kernel_is_diagnosed(tmp_path):
     assert report["mistakes"] == ["l2_paged_decode/scale_left_out"]
 
 
+def test_a_store_far_outside_harms_nobody_and_gets_a_message(tmp_path):
+    """Carried out, it would end the process; and it is none of the known mistakes."""
+    text = (mutants.ROOT / "kernels/l2_paged_decode.py").read_text(encoding="utf-8")
+    wrong = text.replace("tl.store(lse_ptr + out, lse, mask=mask_g)", "tl.store(lse_ptr + 10**6 + out, lse)")
+    assert wrong != text
+    (tmp_path / "kernel.py").write_text(wrong, encoding="utf-8")
+    report = mutants.check("l2_paged_decode", file=tmp_path / "kernel.py")
+    assert (report["check"], report["mistakes"]) == ("poison", [])
+    assert "12 elements of a tensor [3, 4] never written" in report["message"]
+
+
 def test_an_edit_that_no_longer_fits_is_an_error():
     mutant = mutants.load(ALL[-1])
     text = (mutants.ROOT / mutant.file).read_text(encoding="utf-8")
@@ -112,9 +123,9 @@ def test_an_unknown_mutant_is_named(capsys, monkeypatch):
     assert "no mutant 'l2_paged_decode/none'; wanted one of: online_softmax/" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("checked", ALL)
-def test_a_mutant_edits_a_lesson_file_and_registers_no_op(checked):
-    mutant = mutants.load(checked)
+@pytest.mark.parametrize("mutant_id", ALL)
+def test_a_mutant_edits_a_lesson_file_and_registers_no_op(mutant_id):
+    mutant = mutants.load(mutant_id)
     assert mutant.file == f"kernels/{mutant.lesson}.py"
     wrong = mutant.apply((mutants.ROOT / mutant.file).read_text(encoding="utf-8"))
     assert "torch.library" not in wrong and "kernels.ops" not in wrong
