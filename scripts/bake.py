@@ -89,7 +89,7 @@ def source(record: dict, lang: str) -> str:
     software = record["software"]
     sizes = {row.get("page_size", problem.get("page_size")) for row in record["rows"]}
     pages = "/".join(map(str, sorted(sizes)))
-    peers = software.get("peers", {}).items()
+    peers = [(name, version) for name, version in software.get("peers", {}).items() if name not in software]
     parts = [
         f"{gpu['name']}, {gpu['num_sms']} SM",
         f"{words['driver']} {software['driver']}",
