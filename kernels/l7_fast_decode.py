@@ -325,9 +325,7 @@ def prepare(q, k_cache, v_cache, block_table, seq_lens, kv_layout, k_scale, v_sc
             )
         )
     check_plan(plan, inputs, q)
-    call = FastCall(q, inputs, block_table, plan)
-    call.plan = DecodePlan(plan.num_splits)  # a work list comes with each call; none is kept alive
-    return call
+    return FastCall(q, inputs, block_table, plan)
 
 
 class FastCall:
@@ -344,7 +342,7 @@ class FastCall:
         self.fp8 = inputs.k_cache.dtype == torch.float8_e4m3fn
         if self.fp8:
             require_fp8(q.device)
-        self.plan = plan
+        self.num_splits = plan.num_splits  # a work list comes with each call; none is kept alive
         ragged = plan.work is not None
         self.num_slots = len(plan.work) if ragged else batch_size * plan.num_splits
         self.merges = ragged or plan.num_splits > 1
@@ -399,7 +397,7 @@ class FastCall:
         """Launch, one kernel or two. lse: None if not wanted; scratch: as `new_scratch` makes it."""
         if len(q) == 0:
             return
-        num_splits, work, slots = self.plan if plan is None else plan
+        num_splits, work, slots = plan or DecodePlan(self.num_splits)
         if self.fp8 and self.split.launch is None:  # compiled for what it is given first
             k_cache, v_cache = k_cache.view(torch.int16), v_cache.view(torch.int16)
         qk_scale = (q.shape[2] ** -0.5 if sm_scale is None else sm_scale) * LOG2_E

@@ -50,7 +50,7 @@ def _fast_candidate(pool: Pool, setting: str, plan: DecodePlan | None, pdl: bool
     (o, lse), scratch = new_outputs(q), run.new_scratch(q)
 
     def launch(s) -> None:
-        run(o, lse, scratch, *pool.arguments(s), None, k_scale, v_scale)
+        run(o, lse, scratch, *pool.arguments(s), None, k_scale, v_scale, launched)
 
     def call(s):
         return fast_decode(*pool.arguments(s), return_lse=True, k_scale=k_scale, v_scale=v_scale, plan=plan)

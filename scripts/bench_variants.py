@@ -28,7 +28,7 @@ L7 = "l7_fast_decode"  # its bench is a contest: scripts/bench_peers.py
 KERNELS = {
     "l2_paged_decode": ["kernels/l2_paged_decode.py"],
     "l3_split_kv_decode": ["kernels/l3_split_kv_decode.py", "kernels/l3_unnormalized_partials.py"],
-    L7: ["kernels/l7_fast_decode.py", "kernels/l3_split_kv_decode.py"],
+    L7: ["kernels/l7_fast_decode.py", "kernels/l3_split_kv_decode.py", "kernels/l7_rungs.py"],
 }
 HABIT = Launch(4, 3)  # what one writes without measuring
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 33, 49, 64, 96, 128)

@@ -40,7 +40,6 @@ GROUPS = (4, 32, 64)  # one for each height of the query tile: 16, 32 and 64 row
 
 DEPENDENT_LAUNCH = ("sm_90", "sm_120")  # targets with programmatic dependent launch
 E4M3 = ("sm_90", "sm_120")  # and with an instruction that converts e4m3
-FAST_TYPES = {"partial_ptr": "*fp32", "qk_scale": "fp32", "o_scale": "fp32"}
 
 packed = l2_paged_decode._paged_decode_kernel
 split = l3_split_kv_decode._split_kernel
@@ -116,6 +115,12 @@ def fast_kernel_and_constants(point: tuple):
     return l7_fast_decode._fast_decode_kernel, constants
 
 
+def fast_types(dtype: str) -> dict[str, str]:
+    """What is no pointer to q's dtype among the arguments of fast_decode; e4m3 comes in pairs."""
+    pairs = {"k_ptr": "*i16", "v_ptr": "*i16"} if dtype == "fp8" else {}
+    return {"partial_ptr": "*fp32", "qk_scale": "fp32", "o_scale": "fp32"} | pairs
+
+
 def launch_of(point: tuple) -> Launch | Tile:
     """Warps and stages, of fast_decode also tokens; ValueError where the target is refused."""
     kernel, target, dtype, group_size, head_dim, page_size = point
@@ -138,8 +143,8 @@ def source_of(point: tuple) -> ASTSource:
     """The kernel with the types and the alignment that a launch with contiguous tensors would have."""
     function, constants = kernel_and_constants(point)
     if point[0].startswith("fast"):
-        pairs = {"k_ptr": "*i16", "v_ptr": "*i16"} if point[2] == "fp8" else {}
-        return aot_source(function, constants, "fp16" if pairs else point[2], FAST_TYPES | pairs)
+        dtype = "fp16" if point[2] == "fp8" else point[2]  # of q
+        return aot_source(function, constants, dtype, fast_types(point[2]))
     return aot_source(function, constants, point[2])
 
 

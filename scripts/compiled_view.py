@@ -53,7 +53,6 @@ class Kernel:
 
 # All in the lessons' case: fp16, 4 query heads a KV head, D = 128, 16 tokens a page.
 CASE = ("fp16", 4, 128, 16)
-DEPENDENT = ("sm_90", "sm_120")  # targets that have dependent launch; and e4m3, from sm_89 on
 
 
 def lesson(kernel: str, **more: object) -> Kernel:
@@ -66,26 +65,22 @@ def lesson(kernel: str, **more: object) -> Kernel:
     return Kernel(function, setting, **more)
 
 
-def pdl_option(target: str) -> dict:
-    """The compiler option that goes with PDL."""
-    return {"launch_pdl": True} if target in DEPENDENT else {}
-
-
 def fast(kernel: str, fp8: bool = False, **more: object) -> Kernel:
     """A kernel of L7 as compile_grid.py has it: equal splits, scales given as numbers."""
 
+    dtype = "fp8" if fp8 else CASE[0]
+
     def point(target: str) -> tuple:
-        return kernel, target, "fp8" if fp8 else "fp16", *CASE[1:]
+        return kernel, target, dtype, *CASE[1:]
 
     def setting(target: str) -> tuple[dict, dict]:
         _, constants = compile_grid.kernel_and_constants(point(target))
         launch = compile_grid.launch_of(point(target))
         options = {"num_warps": launch.num_warps, "num_stages": launch.num_stages}
-        return constants, options | ({"launch_pdl": True} if target in DEPENDENT else {})
+        return constants, options | ({"launch_pdl": True} if constants["PDL"] else {})
 
-    types = compile_grid.FAST_TYPES | (dict.fromkeys(("k_ptr", "v_ptr"), "*i16") if fp8 else {})
     function, _ = compile_grid.kernel_and_constants(point("sm_90"))
-    return Kernel(function, setting, types=types, **more)
+    return Kernel(function, setting, types=compile_grid.fast_types(dtype), **more)
 
 
 KERNELS = {
@@ -94,7 +89,7 @@ KERNELS = {
     "l3_split": lesson("split"),
     "l3_combine": lesson("combine", aligned=("head_dim",)),
     "l7_fast": fast("fast"),
-    "l7_fast_fp8": fast("fast_direct", fp8=True, targets=DEPENDENT, cache="e4m3"),
+    "l7_fast_fp8": fast("fast_direct", fp8=True, targets=compile_grid.E4M3, cache="e4m3"),
     "l7_combine": fast("fast_combine"),
 }
 
