@@ -1,7 +1,7 @@
 """What every launcher refuses, on the host and before any launch.
 
 Nothing here copies device data to the host, unless checked mode asks for it: the interpreter does,
-and KERNELS_CHECKED=1.
+and KERNELS_CHECKED=1, set before this module is imported.
 """
 
 import os
@@ -13,6 +13,7 @@ import triton
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 # The kernels are decorated for the interpreter or for the compiler at import: read it then, too.
 INTERPRETED = triton.knobs.runtime.interpret
+CHECKED = INTERPRETED or os.environ.get("KERNELS_CHECKED") == "1"
 
 
 class PagedInputs(NamedTuple):
@@ -121,14 +122,20 @@ def check_paged_inputs(
     require(cache_dim == head_dim, "the last dim of k_cache", cache_dim, f"{head_dim}, as q has")
     require(len(block_table) == batch_size, "block_table", block_table, f"{batch_size} rows, as q")
     require(len(seq_lens) == batch_size, "seq_lens", seq_lens, f"{batch_size} lengths, as q")
+    require(page_size > 0, "page_size", page_size, "at least 1 token")
     divides = num_kv_heads > 0 and num_qo_heads > 0 and num_qo_heads % num_kv_heads == 0
     require(divides, "Hq", num_qo_heads, f"a positive multiple of Hkv = {num_kv_heads}")
-    if INTERPRETED or os.environ.get("KERNELS_CHECKED") == "1":
+    if is_checked():
         check_ids(block_table, seq_lens, page_size, num_pages)
     max_pages = block_table.shape[1]
     return PagedInputs(
         batch_size, num_qo_heads, num_kv_heads, head_dim, page_size, max_pages, k_cache, v_cache
     )
+
+
+def is_checked() -> bool:
+    """Whether lengths and page ids are looked at, too, which copies them to the host."""
+    return CHECKED
 
 
 def check_ids(block_table, seq_lens, page_size: int, num_pages: int) -> None:
@@ -148,6 +155,8 @@ def check_ids(block_table, seq_lens, page_size: int, num_pages: int) -> None:
 def check_lesson_inputs(*paged_inputs) -> PagedInputs:
     """`check_paged_inputs`, and what keeps the lesson kernels plain: one page is one tile."""
     inputs = check_paged_inputs(*paged_inputs)
+    q = paged_inputs[0]
+    check_offsets("a sequence of q", q.shape[1:2], q.stride()[1:2])
     page_size, head_dim, group_size = inputs.page_size, inputs.head_dim, inputs.group_size
     beyond = "in a lesson kernel (fast_decode, of lesson L7, is the one for other sizes)"
     ok = is_power_of_two(page_size, 16, 128)

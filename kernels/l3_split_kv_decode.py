@@ -200,15 +200,22 @@ def split_kv_decode(
     launch = choose_launch(inputs, q)  #: checks
     num_splits = resolve_num_splits(inputs, q, num_splits, max_seq_len)  #: resolve
     o, lse = new_outputs(q)
-    if num_splits == 1:  # nothing to merge: L2's kernel writes o itself  #: direct
-        launch_paged_decode(o, lse, q, inputs, block_table, seq_lens, sm_scale, launch)  #: direct
-        return (o, lse) if return_lse else o
-    o_partial, lse_partial = new_partials(q, num_splits)  #: scratch
-    launch_split(  #: first
-        o_partial, lse_partial, None, q, inputs, block_table, seq_lens, sm_scale, launch
-    )  #: first
-    launch_combine(o, lse, o_partial.permute(2, 0, 1, 3), lse_partial.permute(2, 0, 1))  #: second
+    partials = new_partials(q, num_splits) if num_splits > 1 else None  #: scratch
+    launch_split_kv(o, lse, partials, q, inputs, block_table, seq_lens, sm_scale, launch)
     return (o, lse) if return_lse else o
+
+
+def launch_split_kv(
+    o, lse, partials, q, inputs: PagedInputs, block_table, seq_lens, sm_scale, launch: Launch
+):
+    """The launches alone, into given outputs; partials: from `new_partials`, or None for one split."""
+    arguments = q, inputs, block_table, seq_lens, sm_scale, launch
+    if partials is None:  # nothing to merge: L2's kernel writes o itself  #: direct
+        launch_paged_decode(o, lse, *arguments)  #: direct
+    else:
+        o_partial, lse_partial = partials
+        launch_split(o_partial, lse_partial, None, *arguments)  #: first
+        launch_combine(o, lse, o_partial.permute(2, 0, 1, 3), lse_partial.permute(2, 0, 1))  #: second
 
 
 def launch_split(
@@ -229,14 +236,19 @@ def launch_split(
 def launch_combine(o, lse, o_partial, lse_partial):
     """The combine kernel alone: o_partial [S, B, Hq, D], lse_partial [S, B, Hq], any strides."""
     num_splits, batch_size, num_qo_heads, head_dim = o_partial.shape
-    block_s = min(64, triton.next_power_of_2(num_splits))  #: block_s
-    block_d = min(2048 // block_s, triton.next_power_of_2(head_dim))  #: block_d
+    block_s, block_d = combine_tile(num_splits, head_dim)
     _combine_kernel[(batch_size, num_qo_heads, triton.cdiv(head_dim, block_d))](  #: combine_grid
         o, lse, o_partial, lse_partial, num_splits, head_dim,
         *o_partial.stride()[:3], *lse_partial.stride(),  #: combine_strides
         BLOCK_S=block_s, BLOCK_D=block_d,
         num_warps=1,  # a tile of 2048 fp32 is 64 registers a lane  #: one_warp
     )
+
+
+def combine_tile(num_splits: int, head_dim: int) -> tuple[int, int]:
+    """Splits a step and columns a program of the combine kernel: at most 2048 elements."""
+    block_s = min(64, triton.next_power_of_2(num_splits))  #: block_s
+    return block_s, min(2048 // block_s, triton.next_power_of_2(head_dim))  #: block_d
 # endregion launcher
 
 

@@ -5,13 +5,12 @@ Source: own; what each step brings is measured in the lesson.
 """
 
 import math
-import os
 
 import torch
 import triton
 import triton.language as tl
 
-from kernels.checks import INTERPRETED, PagedInputs, check_fast_inputs, require
+from kernels.checks import INTERPRETED, PagedInputs, check_fast_inputs, is_checked, require
 from kernels.l3_split_kv_decode import choose_num_splits
 from kernels.l7_launch import (
     FrozenKernel,
@@ -26,6 +25,7 @@ from kernels.l7_plan import PROGRAMS_PER_SM, DecodePlan, check_plan
 from kernels.l7_tile import attend_tile, page_ids_of
 from kernels.launch import current_target, num_sms
 
+# Scores are kept in base 2: the GPU has an instruction for exp2, and none for exp.
 LOG2_E = math.log2(math.e)
 
 
@@ -264,9 +264,12 @@ def fast_decode(
             table can hold. A plan guides the speed alone: it may have been made for other lengths.
     """
     tensors = (q, k_cache, v_cache, block_table, seq_lens)
-    checked = INTERPRETED or os.environ.get("KERNELS_CHECKED") == "1"  #: checked
-    key = None if checked else call_key(tensors, kv_layout, return_lse, k_scale, v_scale, plan)
-    call = _CALLS.get(key)  #: remembered
+    try:
+        unknown = is_checked() or not q.is_cuda  #: checked
+        key = None if unknown else call_key(tensors, kv_layout, return_lse, k_scale, v_scale, plan)
+        call = _CALLS.get(key)  #: remembered
+    except (AttributeError, TypeError):  # no tensor, no plan: the checks say which argument it is
+        key = call = None
     ok = sm_scale is None or isinstance(sm_scale, (int, float))
     require(ok, "sm_scale", sm_scale, "a number, or None for 1 / sqrt(D)", TypeError)
     if call is None:
@@ -275,9 +278,8 @@ def fast_decode(
             if len(_CALLS) >= MAX_CALLS:
                 _CALLS.clear()
             _CALLS[key] = call
-    o = torch.empty_like(q, memory_format=torch.contiguous_format)  #: outputs
-    lse = torch.empty(q.shape[:2], dtype=torch.float32, device=q.device) if return_lse else None
-    call(o, lse, call.new_scratch(q), *tensors, sm_scale, k_scale, v_scale, plan)
+    o, lse, scratch = call.new_outputs(return_lse)  #: outputs
+    call(o, lse, scratch, *tensors, sm_scale, k_scale, v_scale, plan)
     return (o, lse) if return_lse else o
 # endregion fast_decode
 
@@ -287,27 +289,21 @@ _CALLS: dict[tuple, "FastCall"] = {}
 MAX_CALLS = 4096  # then all are forgotten: shapes that never come back must not pile up
 
 
-def call_key(tensors, kv_layout, return_lse, k_scale, v_scale, plan) -> tuple | None:
-    """All that decides whether a call is valid and what is compiled for it; None: let it be checked.
+def call_key(tensors, kv_layout, return_lse, k_scale, v_scale, plan) -> tuple:
+    """All that decides whether a call is valid and what is compiled for it.
 
     Shapes, strides, dtypes, devices; and the alignment of each address, for which Triton compiles.
+    AttributeError where a tensor or the plan is none.
     """
-    if not isinstance(tensors[0], torch.Tensor) or not tensors[0].is_cuda:
-        return None
     if k_scale is not None or v_scale is not None:
         tensors += tuple(x for x in (k_scale, v_scale) if isinstance(x, torch.Tensor))
-    try:
-        if plan is not None and plan.work is not None:
-            tensors += (plan.work, plan.slots)
-        key = (
-            kv_layout, return_lse, type(k_scale), type(v_scale), plan and plan.num_splits,
-            torch.cuda.current_device(),
-            *[(x.shape, x.stride(), x.dtype, x.get_device(), x.data_ptr() % 16) for x in tensors],  #: key
-        )
-        hash(key)
-    except (AttributeError, TypeError):  # no tensor, no plan: the checks say which argument it is
-        return None
-    return key
+    if plan is not None and plan.work is not None:
+        tensors += (plan.work, plan.slots)
+    return (
+        kv_layout, return_lse, type(k_scale), type(v_scale), plan and plan.num_splits,
+        torch.cuda.current_device(),
+        *[(x.shape, x.stride(), x.dtype, x.get_device(), x.data_ptr() % 16) for x in tensors],  #: key
+    )
 # endregion remember
 
 
@@ -367,6 +363,11 @@ class FastCall:
             *[stride // pair for stride in inputs.v_cache.stride()[:3]],
             block_table.stride(0),
         )
+        self.o = without_memory(q, q.shape, q.dtype)
+        self.lse = without_memory(q, q.shape[:2])
+        # For each slot o [Hq, D] and lse [Hq].
+        size = self.num_slots * inputs.num_qo_heads * (head_dim + 1) if self.merges else 0
+        self.scratch = without_memory(q, (size,))
         grid = (num_kv_heads, self.num_slots, 1)
         self.split = FrozenKernel(
             _fast_decode_kernel,
@@ -394,8 +395,8 @@ class FastCall:
         self, o, lse, scratch, q, k_cache, v_cache, block_table, seq_lens, sm_scale=None,
         k_scale=None, v_scale=None, plan=None,
     ):
-        """Launch, one kernel or two. lse: None if not wanted; scratch: as `new_scratch` makes it."""
-        if len(q) == 0:
+        """Launch, one kernel or two. lse: None if not wanted; scratch: as `new_outputs` makes it."""
+        if q.shape[0] == 0:
             return
         num_splits, work, slots = plan or DecodePlan(self.num_splits)
         if self.fp8 and self.split.launch is None:  # compiled for what it is given first
@@ -413,10 +414,18 @@ class FastCall:
         if self.merges:
             self.combine((o, lse, scratch, slots), num_splits, self.num_slots)
 
-    def new_scratch(self, q) -> torch.Tensor | None:
-        """Room for the partials, uninitialised: for each slot o [Hq, D] and lse [Hq], all fp32."""
-        if not self.merges:
-            return None
-        size = self.num_slots * q.shape[1] * (q.shape[2] + 1)
-        return torch.empty(size, dtype=torch.float32, device=q.device)
+    def new_outputs(self, with_lse: bool = True) -> tuple[torch.Tensor, ...]:
+        """(o, lse or None, scratch or None), uninitialised; scratch: room for the partials, fp32."""
+        return (
+            torch.empty_like(self.o),
+            torch.empty_like(self.lse) if with_lse else None,
+            torch.empty_like(self.scratch) if self.merges else None,
+        )
+
+
+def without_memory(q, shape, dtype=torch.float32) -> torch.Tensor:
+    """A contiguous tensor on q's device that keeps no memory: empty_like of it is the fastest `empty`."""
+    tensor = q.new_empty(shape, dtype=dtype)
+    tensor.untyped_storage().resize_(0)
+    return tensor
 # endregion prepare

@@ -124,7 +124,7 @@ def _ladder_kernel(
     TRIGGER: tl.constexpr,  # when the combine kernel may start: at the "end", or "late", "early"
     EVICT_FIRST: tl.constexpr,  # K and V are the first to leave the L2 cache
     INT32_OFFSETS: tl.constexpr,  # the launcher has seen that the caches end below 2**31 elements
-    TMA: tl.constexpr,  # a page is copied by one instruction; BLOCK_N is PAGE_SIZE
+    TMA: tl.constexpr,  # the copy engine takes a page from a descriptor; BLOCK_N is PAGE_SIZE
     LAST_COMBINES: tl.constexpr,  # the last program of a (sequence, KV head) merges its splits
 ):
     """Grid (B, Hkv, num_splits): a program owns one split of the GROUP_SIZE rows of its KV head."""

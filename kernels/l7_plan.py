@@ -3,14 +3,13 @@
 Lesson: l7_fast_decode. Source: own.
 """
 
-import os
 from typing import NamedTuple
 
 import torch
 import triton
 import triton.language as tl
 
-from kernels.checks import INTERPRETED, PagedInputs, check_runnable, check_tensor, require
+from kernels.checks import PagedInputs, check_runnable, check_tensor, is_checked, require
 from kernels.launch import num_sms
 
 # Programs a SM that a plan aims at, and tokens a split that it stops at: measured, see the lesson.
@@ -143,7 +142,7 @@ def check_plan(plan, inputs: PagedInputs, q) -> None:
         ok = tensor.is_contiguous() and tensor.shape[1] == columns and rows in (None, len(tensor))
         require(ok, f"plan.{name}", tensor, f"a contiguous [{rows or 'slots'}, {columns}], for q's batch")
     require(len(work) <= MAX_GRID, "plan.work", work, f"at most {MAX_GRID} rows")
-    if INTERPRETED or os.environ.get("KERNELS_CHECKED") == "1":
+    if is_checked():
         check_rows(work.tolist(), slots.tolist())
 
 

@@ -12,6 +12,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from kernels.checks import PagedInputs, check_lesson_inputs, check_offsets, require
 from kernels.l2_paged_decode import launch_naive_paged_decode, launch_paged_decode
 from kernels.l3_split_kv_decode import (
+    combine_tile,
     launch_combine,
     launch_split,
     new_partials,
@@ -173,8 +174,7 @@ def launch_ladder(
 def launch_dependent_combine(o, lse, o_partial, lse_partial):
     """L3's combine, which may start while the kernel before it still runs; needs sm_90 or newer."""
     num_splits, batch_size, num_qo_heads, head_dim = o_partial.shape
-    block_s = min(64, triton.next_power_of_2(num_splits))
-    block_d = min(2048 // block_s, triton.next_power_of_2(head_dim))
+    block_s, block_d = combine_tile(num_splits, head_dim)
     _dependent_combine_kernel[(batch_size, num_qo_heads, triton.cdiv(head_dim, block_d))](
         o, lse, o_partial, lse_partial, num_splits, head_dim,
         *o_partial.stride()[:3], *lse_partial.stride(),
@@ -217,7 +217,8 @@ def fit_tile(tile: Tile, q, inputs: PagedInputs, one_page: bool = False) -> Tile
     rows = max(block_n * (4 if size == 4 else 1), inputs.block_g)  # products of fp32 take registers
     num_warps = max(tile.num_warps, min(16, rows * head_dim // 2048))
     fits = block_n * head_dim * size <= 2**15
-    return Tile(block_n, num_warps, tile.num_stages if fits else 2)
+    # Of ordinary copies two stages are one buffer, of TMA's two.
+    return Tile(block_n, num_warps, tile.num_stages if fits else 1 if one_page else 2)
 
 
 def resolve_splits(rung: str, q, inputs: PagedInputs, num_splits, max_seq_len, launch) -> int:

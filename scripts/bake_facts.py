@@ -143,6 +143,8 @@ def row_facts(key: str, row: dict, peak_gbps: float | None = None) -> Facts:
             f"{key}.eager_us": us(eager), f"{key}.host_us": us(row["host_us"]["p50"]),
             f"{key}.overhead_us": us(max(0.0, eager - p50(row))),
         }  # fmt: skip
+    if "prepared_host_us" in row:
+        facts[f"{key}.prepared_host_us"] = us(row["prepared_host_us"]["p50"])
     for name, field in (
         ("error", "max_abs_error"),
         ("allowed_error", "allowed_abs_error"),

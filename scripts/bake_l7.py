@@ -181,16 +181,22 @@ def error_cell(row: dict) -> str:
 
 
 def eager(record: dict, lang: str) -> str | None:
-    """One call without a CUDA graph at the small cases: until it is done, and of that on the host."""
+    """One call without a CUDA graph at the small cases: until it is done, and of that on the host.
+
+    Peers are timed prepared, with outputs given; where ours was, too, that is a row of its own.
+    """
     words, rows = WORDS[lang], []
     for case in filter(is_small, cases(record)):
         for name in variants([case]):
             row = case.rows[name]
-            if "host_us" in row and p50(row):
-                rows.append([
-                    case.text(lang), html.escape(name_of(name, lang)), us(p50(row)),
-                    us(row["eager_us"]["p50"]) if "eager_us" in row else "–", us(row["host_us"]["p50"]),
-                ])  # fmt: skip
+            for prefix, label in (("", "{}"), ("prepared_", words["prepared"])):
+                if f"{prefix}host_us" in row and p50(row):
+                    total, host = (
+                        us(row[key]["p50"]) if key in row else "–"
+                        for key in (f"{prefix}eager_us", f"{prefix}host_us")
+                    )
+                    name_cell = label.format(html.escape(name_of(name, lang)))
+                    rows.append([case.text(lang), name_cell, us(p50(row)), total, host])
     keys = ("shape", "implementation", "kernel_us", "eager_us", "host_us")
     return table([words[key] for key in keys], rows, texts=2) if rows else None
 

@@ -7,8 +7,7 @@ from kernels.checks import check_lesson_inputs
 from kernels.l2_paged_decode import launch_paged_decode, paged_decode
 from kernels.l3_split_kv_decode import (
     choose_num_splits,
-    launch_combine,
-    launch_split,
+    launch_split_kv,
     new_partials,
     resolve_num_splits,
     split_kv_decode,
@@ -47,7 +46,7 @@ def _fast_candidate(pool: Pool, setting: str, plan: DecodePlan | None, pdl: bool
         choose_num_splits(shape.batch_size, shape.num_kv_heads, shape.ctx, shape.page_size, num_sms(q.device))
     )
     run = FastCall(q, pool.inputs, pool.sets[0].block_table, launched, pdl=pdl)
-    (o, lse), scratch = new_outputs(q), run.new_scratch(q)
+    o, lse, scratch = run.new_outputs()
 
     def launch(s) -> None:
         run(o, lse, scratch, *pool.arguments(s), None, k_scale, v_scale, launched)
@@ -103,16 +102,10 @@ def _pair(pool: Pool, launch: Launch, num_splits: int) -> Candidate:
     """L3's split kernel and combine kernel, at one number of splits."""
     q = pool.sets[0].q
     o, lse = new_outputs(q)
-    o_partial, lse_partial = new_partials(q, num_splits)
+    partials = new_partials(q, num_splits) if num_splits > 1 else None
 
     def both(s) -> None:
-        if num_splits == 1:  # as split_kv_decode does
-            launch_paged_decode(o, lse, s.q, pool.inputs, s.block_table, pool.seq_lens, None, launch)
-            return
-        launch_split(
-            o_partial, lse_partial, None, s.q, pool.inputs, s.block_table, pool.seq_lens, None, launch
-        )
-        launch_combine(o, lse, o_partial.permute(2, 0, 1, 3), lse_partial.permute(2, 0, 1))
+        launch_split_kv(o, lse, partials, s.q, pool.inputs, s.block_table, pool.seq_lens, None, launch)
 
     def call(s):
         return split_kv_decode(*pool.arguments(s), return_lse=True, num_splits=num_splits)

@@ -98,6 +98,9 @@ def bench_shape(
                 if candidate.eager:
                     calls = [lambda c=candidate, s=s: (c.call or c.launch)(s) for s in pool.sets]
                     row["eager_us"], row["host_us"] = eager_latency(calls)
+                if candidate.eager and candidate.call:  # peers are always timed so: prepared, outputs given
+                    calls = [lambda c=candidate, s=s: c.launch(s) for s in pool.sets]
+                    row["prepared_eager_us"], row["prepared_host_us"] = eager_latency(calls)
         except Missing as reason:
             missing.append({"variant": name, "shape": str(shape), "missing": str(reason)})
             continue

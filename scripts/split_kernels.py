@@ -7,11 +7,9 @@ from typing import NamedTuple
 import torch
 
 from kernels.checks import check_fast_inputs, check_lesson_inputs
-from kernels.l2_paged_decode import launch_paged_decode
 from kernels.l3_split_kv_decode import (
     choose_num_splits,
-    launch_combine,
-    launch_split,
+    launch_split_kv,
     new_partials,
     resolve_num_splits,
 )
@@ -37,17 +35,13 @@ def l3(q, k_cache, v_cache, block_table, seq_lens, ctx: int) -> Subject:
     o, lse = new_outputs(q)
 
     @functools.cache
-    def partials(num_splits: int) -> tuple[torch.Tensor, ...]:
-        o_partial, lse_partial = (partial.fill_(float("nan")) for partial in new_partials(q, num_splits))
-        return o_partial, lse_partial, o_partial.permute(2, 0, 1, 3), lse_partial.permute(2, 0, 1)
+    def partials(num_splits: int) -> tuple[torch.Tensor, ...] | None:
+        if num_splits == 1:
+            return None
+        return tuple(partial.fill_(float("nan")) for partial in new_partials(q, num_splits))
 
     def call(num_splits: int, table: torch.Tensor) -> None:
-        if num_splits == 1:  # as split_kv_decode does
-            launch_paged_decode(o, lse, q, inputs, table, seq_lens, None, launch)
-            return
-        o_partial, lse_partial, o_states, lse_states = partials(num_splits)
-        launch_split(o_partial, lse_partial, None, q, inputs, table, seq_lens, None, launch)
-        launch_combine(o, lse, o_states, lse_states)
+        launch_split_kv(o, lse, partials(num_splits), q, inputs, table, seq_lens, None, launch)
 
     return Subject(call, o, lse, resolve_num_splits(inputs, q, None, ctx))
 
@@ -60,7 +54,7 @@ def fast(q, k_cache, v_cache, block_table, seq_lens, ctx: int) -> Subject:
     @functools.cache
     def prepared(num_splits: int) -> tuple[FastCall, torch.Tensor | None]:
         launch = FastCall(q, inputs, block_table, DecodePlan(num_splits))
-        scratch = launch.new_scratch(q)
+        _, _, scratch = launch.new_outputs()
         return launch, scratch if scratch is None else scratch.fill_(float("nan"))
 
     def call(num_splits: int, table: torch.Tensor) -> None:

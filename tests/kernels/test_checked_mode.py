@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernels import split_kv_decode, split_kv_decode_unnormalized
+from kernels import checks, split_kv_decode, split_kv_decode_unnormalized
 from tests.helpers.cases import make_case
 from tests.helpers.decoders import DECODERS
 from tests.helpers.mode import gpu_only
@@ -14,7 +14,7 @@ decoders = pytest.mark.parametrize("name", DECODERS)
 @pytest.fixture
 def checked(monkeypatch):
     """Checked mode: always on in the interpreter, by request on a GPU."""
-    monkeypatch.setenv("KERNELS_CHECKED", "1")
+    monkeypatch.setattr(checks, "CHECKED", True)
 
 
 @pytest.mark.parametrize("seq_len", [-1, 65, 2**31 - 1])
@@ -50,7 +50,7 @@ def test_lengths_up_to_the_capacity(name, checked):
 @decoders
 def test_no_copy_to_the_host(name, monkeypatch):
     """Any wait for the device raises; the number of splits is chosen here, too."""
-    monkeypatch.delenv("KERNELS_CHECKED", raising=False)
+    monkeypatch.setattr(checks, "CHECKED", False)
     case = make_case([20, 0])
     calls = [lambda: DECODERS[name](*case.args, return_lse=True)]
     if name == "split":

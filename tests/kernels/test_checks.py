@@ -141,6 +141,25 @@ def test_page_sizes_of_another_kernel(name, page_size):
         DECODERS[name](*case.args)
 
 
+@decoders
+def test_pages_of_no_tokens(name):
+    """Refused before checked mode divides by it."""
+    q, k, v, table, lens = make_case([20]).args
+    with pytest.raises(ValueError, match="page_size is 0; wanted at least 1 token"):
+        DECODERS[name](q, k[:, :0], v[:, :0], table, lens)
+
+
+@lesson_decoders
+def test_query_heads_too_far_apart(name):
+    """The lesson kernels take a head's offset in int32."""
+    q, *rest = make_case([20], dtype=torch.float16, num_kv_heads=1).args
+    head_dim = q.shape[2]
+    buffer = torch.empty(2**31 + head_dim, dtype=q.dtype, device=DEVICE)  # not touched
+    far = buffer.as_strided((1, 2, head_dim), (1, 2**31, 1))
+    with pytest.raises(ValueError, match="a sequence of q is 2147483648; wanted less than 2"):
+        LESSON_DECODERS[name](far, *rest)
+
+
 @pytest.mark.parametrize("head_dim", [8, 72, 96, 512])
 @lesson_decoders
 def test_head_dims_of_another_kernel(name, head_dim):

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 
-from kernels import DecodePlan, fast_decode, make_plan, paged_attention_reference
+from kernels import DecodePlan, checks, fast_decode, make_plan, paged_attention_reference
 from kernels import l7_fast_decode as l7
 from tests.helpers.cases import (
     PLAIN,
@@ -348,7 +348,7 @@ def test_the_memory_of_calls_is_bounded(monkeypatch):
 
 @gpu_only
 def test_checked_mode_remembers_nothing(monkeypatch):
-    monkeypatch.setenv("KERNELS_CHECKED", "1")
+    monkeypatch.setattr(checks, "CHECKED", True)
     case = make_case([70, 33], PLAIN, torch.float16)
     fast_decode(*case.args)
     table = case.block_table.clone()
@@ -385,10 +385,10 @@ def test_dependent_launch_changes_nothing():
         results = []
         for pdl in (False, True):
             call = l7.FastCall(case.q, inputs, case.block_table, plan, pdl=pdl)
-            scratch = call.new_scratch(case.q)
+            _, lse, scratch = call.new_outputs()
             rows = []
             for _ in range(50):
-                o, lse = torch.empty_like(case.q), torch.empty(case.q.shape[:2], device=DEVICE)
+                o = torch.empty_like(case.q)
                 call(o, lse, scratch, *case.args)
                 rows.append(o)
             results.append(torch.stack(rows))

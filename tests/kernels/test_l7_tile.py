@@ -31,7 +31,7 @@ def test_tiles(block_n, page_size, kv_dtype, mask_all, monkeypatch):
     for num_splits in (1, 3):
         call = l7.FastCall(case.q, inputs, case.block_table, DecodePlan(num_splits), Tile(block_n, 1, 2))
         with poisoned():
-            o, lse = torch.empty_like(case.q), torch.empty(case.q.shape[:2], device=DEVICE)
-            call(o, lse, call.new_scratch(case.q), *args)
+            o, lse, scratch = call.new_outputs()
+            call(o, lse, scratch, *args)
         assert torch.allclose(o.double(), wanted_o, rtol=2e-3, atol=2e-3)
         assert torch.allclose(lse.double(), wanted_lse, rtol=1e-5, atol=1e-5)

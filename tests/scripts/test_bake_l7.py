@@ -104,6 +104,16 @@ def test_each_table_has_its_cases(name: str, shapes: set[str]):
     assert len(rows) == len(shapes) * len(VARIANTS)
 
 
+def test_a_prepared_call_is_a_row_of_its_own():
+    record = l7_record()
+    of_1x1024 = next(row for row in record["rows"] if (row["batch_size"], row["ctx"]) == (1, 1024))
+    of_1x1024 |= {"prepared_eager_us": {"p50": 31.0}, "prepared_host_us": {"p50": 14.0}}
+    rows = cells(L7_TABLES["eager"](record, "en"))
+    assert [row[3:] for row in rows if row[1].endswith("prepared, outputs given")] == [["31.0", "14.0"]]
+    key = f"h200.l7.{case_name(of_1x1024)}.{of_1x1024['variant']}.prepared_host_us"
+    assert bake_facts.l7_facts(record, "h200.l7")[key] == "14.0"
+
+
 def test_targets_say_what_was_reached_and_wanted():
     html = targets(l7_record(), "en")
     head, *rows = cells(f"<div>{html}</div>")
