@@ -1,5 +1,7 @@
 """Decode attention in Triton, one idea a file; `reference` is what all the rest is held to."""
 
+from kernels.l0_shapes import CacheSpec
+from kernels.l1_paged_cache import OutOfPagesError, PagedKVCache, write_kv
 from kernels.l2_paged_decode import naive_paged_decode, paged_decode
 from kernels.l3_split_kv_decode import choose_num_splits, merge_states, split_kv_decode
 from kernels.l3_unnormalized_partials import split_kv_decode_unnormalized
@@ -9,7 +11,10 @@ from kernels.online_softmax import online_softmax
 from kernels.reference import paged_attention_reference
 
 __all__ = [
+    "CacheSpec",
     "DecodePlan",
+    "OutOfPagesError",
+    "PagedKVCache",
     "choose_num_splits",
     "fast_decode",
     "make_plan",
@@ -20,4 +25,5 @@ __all__ = [
     "paged_decode",
     "split_kv_decode",
     "split_kv_decode_unnormalized",
+    "write_kv",
 ]
