@@ -22,23 +22,25 @@ class Tile(NamedTuple):
 
 
 # region tiles
-# Tokens x warps x stages, the fastest of a sweep on an H200 (4 to 16 KiB of K a tile, D 64 and up).
-# Key: bytes an element of the cache, rows of the query tile; columns: D up to 16, 32, 64, 128, 256.
+# Tokens x warps x stages: the fastest of a sweep, snippets/results/nvidia-h200/tile_sweep.json, that
+# spill on no target (to 3 %, which it takes to change one).
+# Key: bytes an element of the cache, rows of the query tile; columns: D up to 16, 32, 64, 128, 256;
+# e4m3 begins at 32.
 TILES = {
-    (1, 16): "64x1x4 64x1x4 64x2x3 32x1x4 16x2x4",
-    (1, 32): "64x1x4 64x1x4 64x2x4 32x2x4 16x2x4",
-    (1, 64): "64x2x4 64x2x4 64x2x4 32x4x4 16x4x4",
-    (2, 16): "64x1x4 64x1x4 64x1x3 16x1x4 16x2x3",  #: row_fp16
-    (2, 32): "32x1x4 32x1x4 16x1x4 16x2x4 16x4x4",
-    (2, 64): "32x2x4 32x2x4 16x2x4 16x4x4 16x8x4",
-    (4, 16): "16x1x3 16x1x3 16x1x3 16x2x3 16x4x3",
-    (4, 32): "16x1x3 16x1x3 16x2x3 16x4x3 16x8x3",
-    (4, 64): "16x1x3 16x1x3 16x4x3 16x8x3 16x16x3",
+    (1, 16): "- 128x1x3 128x4x3 64x4x3 16x2x4",
+    (1, 32): "- 128x2x3 64x1x3 32x2x4 64x4x3",
+    (1, 64): "- 128x2x3 64x4x3 32x4x4 32x4x3",
+    (2, 16): "128x1x3 64x1x4 64x1x3 16x1x4 16x2x3",  #: row_fp16
+    (2, 32): "64x1x3 64x2x3 64x2x3 32x2x3 16x2x3",
+    (2, 64): "128x2x3 64x2x3 64x4x3 16x4x4 16x4x3",
+    (4, 16): "64x1x3 64x2x3 32x2x3 16x2x3 16x4x3",
+    (4, 32): "64x2x3 16x1x3 16x2x3 32x8x3 16x8x3",
+    (4, 64): "64x2x3 32x2x4 32x8x3 16x8x3 16x16x3",
 }
 # With splits, where a waiting combine kernel would crowd the next launch onto a few SMs.
 SPLIT = {(1, 16, 128): Tile(64, 2, 3)}  #: split_tile
-# With more programs than run well side by side, tiles that take more of an SM: fewer at a time.
-MANY = {(1, 16, 128): Tile(64, 2, 3), (2, 16, 128): Tile(64, 2, 2)}
+# With more programs an SM than fit side by side, tiles of which more fit.
+MANY = {(1, 16, 128): Tile(16, 1, 4), (2, 16, 128): Tile(16, 1, 3)}
 PROGRAMS_AT_ONCE = 7  # an SM  #: at_once
 # endregion tiles
 
@@ -77,7 +79,9 @@ def masks_all(kv_bytes: int, block_g: int, columns: int) -> bool:
 
 def tile_shared_bytes(tile: Tile, kv_bytes: int, block_g: int, columns: int) -> int:
     """Shared memory of one program, an estimate from above: K, V a stage, and q and p."""
-    kv = 2 * tile.block_n * columns * kv_bytes * max(1, tile.num_stages - 1)
+    # 64 rows and 4 warps are a wgmma on sm_90, which reads a buffer while the next ones fill.
+    buffers = tile.num_stages if block_g == 64 and tile.num_warps >= 4 else max(1, tile.num_stages - 1)
+    kv = 2 * tile.block_n * columns * kv_bytes * buffers
     return kv + block_g * (columns + 2 * tile.block_n) * max(2, kv_bytes)
 # endregion choose_tile
 

@@ -33,7 +33,7 @@ CITED = {
     "schema": (int,), "kind": TEXT, "lesson": TEXT, "gpu.name": TEXT, "gpu.slug": TEXT,
     "source.zh": TEXT, "source.en": TEXT, "source.url": (str, type(None)), "rows": (list,),
 }  # fmt: skip
-SWEEPS = ("launch_sweep", "split_choice")  # of no lesson; their rows have a form of their own
+SWEEPS = ("launch_sweep", "split_choice", "tile_sweep")  # of no lesson; their rows have a form of their own
 ROW = {"variant": TEXT, "batch_size": (int,), "ctx": (int,)}
 FIGURES = ("p20", "p50", "p80")
 

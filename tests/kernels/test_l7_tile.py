@@ -7,7 +7,6 @@ from kernels import DecodePlan, paged_attention_reference
 from kernels import l7_fast_decode as l7
 from kernels.l7_launch import Tile
 from tests.helpers.cases import Shape, listed_lengths, make_case
-from tests.helpers.mode import DEVICE
 from tests.helpers.poison import poisoned
 
 # Pages in a tile, at odds with it, and a tile in a page: each finds its ids and rows in another way.
@@ -17,7 +16,7 @@ PAGE_SIZES = [16, 24, 64]
 @pytest.mark.parametrize("mask_all", [False, True], ids=["masked tail", "masked loop"])
 @pytest.mark.parametrize("kv_dtype", [torch.float16, torch.float8_e4m3fn], ids=["float16", "e4m3"])
 @pytest.mark.parametrize("page_size", PAGE_SIZES)
-@pytest.mark.parametrize("block_n", [32, 64])
+@pytest.mark.parametrize("block_n", [32, 64, 128])
 def test_tiles(block_n, page_size, kv_dtype, mask_all, monkeypatch):
     monkeypatch.setattr(l7, "masks_all", lambda *_: mask_all)
     lens = [*listed_lengths(page_size), block_n - 1, 2 * block_n + 1]

@@ -24,7 +24,6 @@ GENERATED = Path(__file__).parents[2] / "snippets/generated"
 EVIDENCE = json.loads((GENERATED / "l7_fast_decode/evidence.json").read_text())["rungs"]
 # The examples: Hq = 32, Hkv = 8, G = 4, D = 128, PAGE = 16, fp16, 132 SMs, 4.8 TB/s.
 HKV, D, PAGE, SMS, PEAK = 8, 128, 16, 132, 4.8e12
-FP8_TOKENS, FP8_LOOP = 32, "628"  # the tile of l7_fast_fp8, and its loop
 PAGE_BYTES = nbytes(2, PAGE, D)
 MIB = 2**20
 LOG2_E = math.log2(math.e)
@@ -85,7 +84,8 @@ NUMBERS = {
     ],
     "write": [(math.log(2), "0.6931")],
     "why-pairs": [(32 * D, "4096"), (32 * D / 32, "128"), (2 * 32 * D, "8192"), (2 * 32 * D / 32, "256")],
-    "tiles": [(3 * PAGE_BYTES + 16 * D * 2, "28,672"), (PAGE_BYTES, "8192"), (16 * D * 2, "4096")],
+    "tiles": [(3 * PAGE_BYTES + 16 * D * 2, "28,672"), (2 * PAGE_BYTES + 16 * D * 2, "20,480"),
+        (PAGE_BYTES, "8192"), (16 * D * 2, "4096")],
     "regret": [
         (4 * SMS // 8, "66"), (math.ceil(2048 / 66), "32"), (4 * SMS // 32, "16"), (4 * SMS, "528"),
         (128 * HKV, "1024"),
@@ -232,11 +232,12 @@ def test_what_was_compiled():
     fast, fp8 = (evidence(kernel, "sm_90") for kernel in ("l7_fast", "l7_fast_fp8"))
     assert fast.count("LDGSTS.E.BYPASS.128", loop=True) == 16 and PAGE_BYTES == 16 * 32 * 16
     assert fast.count("FSEL", loop=True) == fp8.count("LDS.U8", loop=True) == 0
-    assert (fast.record["constants"]["BLOCK_N"], fp8.record["constants"]["BLOCK_N"]) == (16, FP8_TOKENS)
+    tiles = [(k.record["constants"]["BLOCK_N"], k.record["num_warps"]) for k in (fast, fp8)]
+    assert tiles == [(16, 1), (64, 4)]
     whole = [kernel.count("*", loop=True) - kernel.count("NOP", loop=True) for kernel in (fast, fp8)]
     numbers = [
-        (whole[0], "287"), (loop("split"), "404"), (2 * whole[0], "574"), (whole[1], FP8_LOOP),
-        (fp8.count("LDSM.MT88", loop=True), "8"), (fp8.count("F2FP.E4M3.UNPACK_B", loop=True), "128"),
-        (fp8.count("PRMT", loop=True), "128"),
+        (whole[0], "287"), (loop("split"), "404"), (whole[1], "406"), (64 / 4, "16"),
+        (fp8.count("LDSM.MT88", loop=True), "4"), (fp8.count("F2FP.E4M3.UNPACK_B", loop=True), "64"),
+        (fp8.count("PRMT", loop=True), "64"), (2 * 64 * D / 128, "128"),
     ]  # fmt: skip
     assert_numbers(LESSON, "compiled", numbers)
