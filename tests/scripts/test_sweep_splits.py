@@ -177,3 +177,11 @@ def test_rule_region_is_no_part_of_what_is_measured(tmp_path, monkeypatch):
         (tmp_path / "k.py").write_text(text.format(*values))
         hashes.append(sweep_splits.measured_code("l3"))
     assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_again_keeps_the_lesser_figures():
+    one = {"chosen": 2, "us": {"1": 9.0, "2": 5.0, "16": 4.0}}
+    other = {"chosen": 3, "us": {"1": 8.0, "2": 6.0, "3": 7.0}}
+    both = sweep_splits.lesser(one, other)
+    assert both == {"chosen": 3, "us": {"1": 8.0, "2": 5.0, "3": 7.0, "16": 4.0}, "passes": 2}
+    assert sweep_splits.lesser(both, one)["passes"] == 3
