@@ -11,7 +11,7 @@ TORCH_INDEX ?=
 # Material's note on MkDocs 2, which this project does not use.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: help serve site test check format bench bake derive lock clean
+.PHONY: help serve site test drill check format bench bake derive lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
@@ -25,11 +25,21 @@ site: $(VENV)/.docs ## a strict build of both languages into site/
 test: check $(VENV)/.browser ## everything that is tested, on a CPU or on the GPU that is here
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
+ifeq ($(MAKECMDGOALS)$(L),drill)
+$(error make drill wants a lesson: L=online_softmax, l2_paged_decode or l3_split_kv_decode; \
+	at the start also LEVEL=loop, kernel or launcher)
+endif
+# IN=zh or en: the language of what it says. GPU=1: check on the GPU that is here.
+drill: $(VENV)/.test ## write a kernel yourself: L=l2_paged_decode starts it, then checks it (LEVEL=kernel)
+	@$(BIN)/python scripts/drill.py go $(L) $(LEVEL:%=--level %) $(IN:%=--lang %) $(if $(GPU),--gpu)
+
 check: $(VENV)/.test ## style, and whether every derived file is what its sources give
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python scripts/bake.py --check
 	$(BIN)/python scripts/diagrams.py --check
+	$(BIN)/python scripts/skeletons.py --check
+	$(BIN)/python scripts/token_edits.py --check
 	$(BIN)/python scripts/check_lessons.py
 
 format: $(VENV)/.test ## mend the style
@@ -38,6 +48,7 @@ format: $(VENV)/.test ## mend the style
 
 bench: $(VENV)/.kernels ## measure the kernels on this GPU: snippets/results/<gpu>/
 	$(BIN)/python scripts/bench.py
+	$(BIN)/python scripts/bench_layouts.py
 
 bake: $(VENV)/.docs ## the tables and charts of every record in snippets/results/
 	$(BIN)/python scripts/bake.py
@@ -49,6 +60,10 @@ derive: $(VENV)/.test ## after a change of a kernel: every file that follows fro
 	$(BIN)/python scripts/record_traces.py
 	$(BIN)/python scripts/diagrams.py
 	$(BIN)/python scripts/notebooks.py
+	$(BIN)/python scripts/skeletons.py
+	$(BIN)/python scripts/mutants.py record
+	$(BIN)/python scripts/token_edits.py
+	$(BIN)/python scripts/token_edits.py --mutants
 	$(BIN)/python scripts/bake.py
 
 lock: $(VENV)/.test ## pin what is installed now in requirements.lock

@@ -1,22 +1,12 @@
-"""From what a wrong kernel does to the name of the known mistake; run alone, it checks a reader's file.
-
-    python scripts/diagnose.py l2_paged_decode mine/l2_paged_decode.py
-
-Runs the lesson's checks on the function of that file, in a child process, and prints the check that failed,
-where, what was expected and what came, and the known mistake whose symptoms these are, if there is one.
-Exit status 0: all checks pass; 1: one fails; 2: there is no such file.
+"""From what a wrong kernel does to the name of the known mistake, and what a reader is told of it.
 
 A mistake is named if its own wrong reference (scripts/mistakes.py) gives what the kernel gave on EVERY
-problem of the lesson, and if the sign that it leaves beside values was seen, or none was.
+problem of the lesson, and if the sign that it leaves beside values was seen, or none was. A library for
+scripts/drill.py, scripts/mutants.py and the pages; `describe` needs no torch.
 """
 
-import argparse
-import sys
+import re
 from collections.abc import Iterable
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(1, str(ROOT))  # `scripts`, from anywhere; after a child's own folder with its kernels/
 
 from scripts import mutants
 
@@ -76,35 +66,51 @@ def diagnose(lesson: str, observed: list[tuple], signs: Iterable[str] = ()) -> l
     ]
 
 
-def describe(report: dict) -> str:
-    """A report of scripts/mutants.py for a reader."""
+WORDS = {
+    "en": {
+        "ok": "all checks pass", "fails": "fails", "is": ": ",
+        "mistake": "known mistake", "again": "read again",
+        "case": "case", "what": "tensor", "index": "index", "expected": "expected", "got": "got",
+        "values": "the result against the float64 reference",
+        "poison": "memory that was never written, or is not the kernel's to write",
+        "tracer": "what each program reads and writes",
+        "bad_table": "a block table with an entry of -1",
+        "big_cache": "a cache whose offsets pass 2**31",
+        "compile": "compiled for sm_90",
+        "tests": "the lesson's test file", "gpu": "a GPU",
+        "timeout": "the time limit", "died": "running to the end", "import": "importing the file",
+    },
+    "zh": {
+        "ok": "全部检查通过", "fails": "没有通过", "is": "：",
+        "mistake": "已知错误", "again": "重读",
+        "case": "用例", "what": "张量", "index": "下标", "expected": "应为", "got": "得到",
+        "values": "结果与 float64 参考值比较",
+        "poison": "有内存没写，或写了不该写的内存",
+        "tracer": "每个 program 的读写范围",
+        "bad_table": "block table 里有一项 -1",
+        "big_cache": "偏移超过 2**31 的大 cache",
+        "compile": "为 sm_90 编译",
+        "tests": "本课的测试文件", "gpu": "GPU",
+        "timeout": "时间上限", "died": "运行到底", "import": "导入文件",
+    },
+}  # fmt: skip
+
+
+def describe(report: dict, lang: str = "en") -> str:
+    """A report of scripts/drill_run.py for a reader; messages themselves are English."""
+    words = WORDS[lang]
+    colon = words["is"]
     if report["ok"]:
-        return f"{report['lesson']}: all checks pass"
-    rows = [f"{report['lesson']}: the check `{report['check']}` fails", report["message"]]
+        return f"{report['lesson']}{colon}{words['ok']}"
+    rows = [f"[{report['check']}] {words[report['check']]}{colon}{words['fails']}"]
+    rows += re.split(r"; (?=row |lse\[|and \d)", report["message"])
     where = ("case", "what", "index", "expected", "got")
-    rows += [f"  {key}: {report[key]}" for key in where if key in report]
+    rows += [f"  {words[key]}{colon}{report[key]}" for key in where if report.get(key)]
     for mutant_id in report["mistakes"]:
         mutant = mutants.load(mutant_id)
-        page = f"docs/en/lessons/{mutant.lesson}.md#{mutant.section}"
-        rows.append(f"known mistake {mutant_id}: {mutant.name['en']}\n  read again: {page}")
+        page = f"docs/{lang}/lessons/{mutant.lesson}.md#{mutant.section}"
+        rows += [
+            f"{words['mistake']} {mutant_id}{colon}{mutant.name[lang]}",
+            f"  {words['again']}{colon}{page}",
+        ]
     return "\n".join(rows)
-
-
-def main() -> int:
-    """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("lesson", choices=mutants.LESSONS)
-    parser.add_argument("file", type=Path, help="a Python file with the lesson's function")
-    args = parser.parse_args()
-    if not args.file.is_file():
-        print(f"{args.file} is not there; wanted a Python file", file=sys.stderr)
-        return 2
-    report = mutants.check(args.lesson, file=args.file)
-    print(describe(report))
-    return 0 if report["ok"] else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -16,8 +16,8 @@ from pygments.lexers import get_lexer_for_filename
 from pygments.token import STANDARD_TYPES, Token, _TokenType
 from pygments.util import ClassNotFound
 
-REGION = re.compile(r"#\s*(region|endregion)\b\s*(.*)")
-MARK = re.compile(r"\s*#:\s*(.*)$")
+REGION = re.compile(r"(?:#|//)\s*(region|endregion)\b\s*(.*)")  # of Python, or of C++
+MARK = re.compile(r"\s*(?:#|//):\s*(.*)$")
 NAME = re.compile(r"[A-Za-z_][\w-]*")
 
 Span = tuple[int, int]  # first and last line, both included, counted from 1

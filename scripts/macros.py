@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from scripts import compiled_page
+from scripts import compiled_page, drill_page
 from scripts.library import Library
 from scripts.listing import PageError, render, span_text, split_spec
 
@@ -93,7 +93,7 @@ def source_uri(path: str) -> str:
     return f"source/{path.removesuffix('.py')}.md"
 
 
-def shown_files(markdown: str, kernel: str) -> set[str]:
+def shown_files(markdown: str, kernel: str, lesson: str = "") -> set[str]:
     """Files that a page shows or names lines of, so which need a full-source page."""
     paths = {kernel} if kernel else set()
     for line in walk(markdown):
@@ -102,6 +102,8 @@ def shown_files(markdown: str, kernel: str) -> set[str]:
         for kind, name in MACRO.findall(line.text):
             if kind == "line" and ":" in name:
                 paths.add(name.partition(":")[0])
+            if kind == "hints":
+                paths.add(f"kernels/{name.rpartition('/')[0] or lesson}.py")
     return paths
 
 
@@ -170,20 +172,38 @@ def _macro(m: re.Match[str], line: Line, prefix: str, page: Page, library: Libra
     if kind == "prod":
         text, url = library.production(name)
         return f'<a class="production" href="{html.escape(url)}">{_literal(text)}</a>'
-    if kind not in ("table", "figure"):
-        raise PageError(f"'{m[0]}': no macro {kind!r}; there are line, compiled, fact, table, figure, prod")
+    if kind not in ("table", "figure", "hints", "mutant", "pitfall"):
+        known = "line, compiled, fact, table, figure, prod, hints, mutant, pitfall"
+        raise PageError(f"'{m[0]}': no macro {kind!r}; there are {known}")
     if line.text.strip() != m[0]:
         raise PageError(f"'{m[0]}' needs a line of its own")
     lesson, _, name = name.rpartition("/")
     if not (lesson := lesson or page.lesson):
         raise PageError(f"'{m[0]}': this page belongs to no lesson; wanted '{kind}:LESSON/{name}'")
-    if kind == "table":
+    indent = line.text[: m.start()]
+    if kind == "hints":
+        return _hints(lesson, name, indent, page)
+    if kind in ("mutant", "pitfall"):
+        block = drill_page.mutant if kind == "mutant" else drill_page.pitfall
+        fragment = block(f"{lesson}/{name}", page.lang)
+    elif kind == "table":
         fragment = library.generated(lesson, f"{name}.{page.lang}.html")
     else:
         svg = library.generated(lesson, f"{name}.{page.lang}.svg")
         fragment = f'<figure class="drawing">{svg}</figure>'
-    indent = line.text[: m.start()]
     return f"\n{indent}{_token(page, fragment)}\n"
+
+
+def _hints(lesson: str, level: str, indent: str, page: Page) -> str:
+    """The hints of a level as folded blocks, the solution in the last."""
+    blocks = drill_page.hints(lesson, level, page.lang)
+    target = page.url(source_uri(f"kernels/{lesson}.py"))
+    title, listings = drill_page.solution(lesson, level, page.lang, target)
+    blocks.append((title, "\n\n".join(_token(page, listing) for listing in listings)))
+    rows = []
+    for title, text in blocks:
+        rows += ["", f'??? question "{title}"', *(f"    {row}" for row in text.splitlines()), ""]
+    return "\n".join(indent + row for row in rows)
 
 
 def _line_ref(name: str, reading: str, prefix: str, page: Page, library: Library) -> str:

@@ -4,11 +4,12 @@ A library for scripts/mutant_checks.py and scripts/diagnose.py. The inputs, and 
 the tests (tests/helpers).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 import torch
 
 from tests.helpers.cases import PLAIN, Case, Shape, make_case
+from tests.helpers.mode import DEVICE
 from tests.helpers.oracle import (
     assert_lse_close,
     assert_right,
@@ -32,10 +33,10 @@ class PagedProblem:
     def dtype(self) -> torch.dtype:
         return self.case.q.dtype
 
-    def run(self, decode) -> Result:
-        """(o, lse) of the function under check."""
+    def run(self, decode, return_lse: bool = True) -> Result:
+        """(o, lse) of the function under check, or o."""
         splits = {} if self.num_splits is None else {"num_splits": self.num_splits}
-        return decode(*self.case.args, **self.case.kwargs, **splits, return_lse=True)
+        return decode(*self.case.args, **self.case.kwargs, **splits, return_lse=return_lse)
 
     def expected(self) -> Result:
         """(o, lse) in float64."""
@@ -44,6 +45,11 @@ class PagedProblem:
     def judge(self, o: torch.Tensor, lse: torch.Tensor) -> None:
         """AssertionError unless the result is as good as the tests ask for."""
         assert_right(lambda *args, **kwargs: (o, lse), self.case)
+
+    def on_cpu(self) -> "PagedProblem":
+        """The same, where the wrong references compute."""
+        tensors = {f.name: getattr(self.case, f.name) for f in fields(self.case) if f.name != "kwargs"}
+        return replace(self, case=replace(self.case, **{name: t.cpu() for name, t in tensors.items()}))
 
     def largest_score(self) -> float:
         """The largest |score|: what a rounding of lse is relative to."""
@@ -66,9 +72,9 @@ class RowProblem:
     def dtype(self) -> torch.dtype:
         return self.scores.dtype
 
-    def run(self, online_softmax) -> Result:
-        """(o, lse) of the function under check."""
-        return online_softmax(self.scores, self.values, block_size=self.block_size, return_lse=True)
+    def run(self, online_softmax, return_lse: bool = True) -> Result:
+        """(o, lse) of the function under check, or o."""
+        return online_softmax(self.scores, self.values, block_size=self.block_size, return_lse=return_lse)
 
     def expected(self) -> Result:
         """(o [D], lse []) in float64; a row without a score above -inf gives 0 and -inf."""
@@ -85,8 +91,12 @@ class RowProblem:
         ]
         plain = [torch.nan_to_num(p).to(self.dtype)[None] for p in plain]  # plain softmax of nothing is NaN
         assert_twice_as_good(o[None], plain, exact[None])
-        largest = torch.tensor([self.largest_score()], dtype=torch.float64)
+        largest = torch.tensor([self.largest_score()], dtype=torch.float64, device=lse.device)
         assert_lse_close(lse.view(1, 1), exact_lse.view(1, 1), largest)
+
+    def on_cpu(self) -> "RowProblem":
+        """The same, where the wrong references compute."""
+        return replace(self, scores=self.scores.cpu(), values=self.values.cpu())
 
     def largest_score(self) -> float:
         """The largest finite |score|."""
@@ -108,12 +118,20 @@ def problems_of(lesson: str) -> list[PagedProblem] | list[RowProblem]:
     return _split_problems()
 
 
+def compiled_problem(lesson: str) -> PagedProblem | RowProblem:
+    """A small fp32 call that launches all kernels of a lesson: what is compiled afterwards."""
+    if lesson == "online_softmax":
+        return _rows()[0]
+    case = make_case([37], Shape(4, 16, 16), num_kv_heads=1)
+    return PagedProblem(case, 3 if lesson == "l3_split_kv_decode" else None)
+
+
 def _rows() -> list[RowProblem]:
     rng = torch.Generator().manual_seed(0)
     page = torch.tensor([1.0, 2.0, 3.0, 0.0]), torch.tensor([[10.0], [20.0], [30.0], [40.0]])
     rising = torch.linspace(-2, 3, 21), torch.randn(21, 5, generator=rng)
     inf = torch.inf
-    return [
+    rows = [
         RowProblem(*page, 2),
         RowProblem(torch.tensor([-inf, -inf, 1.0, 2.0]), page[1], 2),
         RowProblem(torch.full((5,), -inf), torch.ones(5, 3), 4),
@@ -122,6 +140,7 @@ def _rows() -> list[RowProblem]:
         RowProblem(rising[0].half(), rising[1].half(), 16),
         *(RowProblem(page[0] + level, page[1], 2) for level in (1e4, -1e4)),
     ]
+    return [replace(row, scores=row.scores.to(DEVICE), values=row.values.to(DEVICE)) for row in rows]
 
 
 def _paged_cases() -> list[Case]:

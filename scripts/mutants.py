@@ -1,25 +1,23 @@
 """Known mistakes as real wrong kernels: list them, show one as a diff, run one under the checks.
 
-    python scripts/mutants.py list
+    python scripts/mutants.py list --lang zh
     python scripts/mutants.py show l2_paged_decode/interleaved_heads
     python scripts/mutants.py run l2_paged_decode/interleaved_heads    # exit status 1: caught
     python scripts/mutants.py run l2_paged_decode                      # the solution: must pass
+    python scripts/mutants.py record    # what `run` finds of each, as the pages print it
+    python scripts/mutants.py record --check
 
 A mutant (snippets/mutants/<lesson>/<pitfall>.toml) is an edit of the kernel's own file, so it cannot drift:
 the text that it replaces must be there exactly once. It runs in a child process, on a copy of kernels/, with
-a limit of time and of memory (scripts/mutant_checks.py).
+a limit of time and of memory (scripts/drill_run.py).
 """
 
 import argparse
 import difflib
 import json
-import os
+import math
 import re
-import shutil
-import signal
-import subprocess
 import sys
-import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,13 +26,16 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(1, str(ROOT))  # `scripts`, from anywhere; after a child's own folder with its kernels/
 
 from scripts.listing import MARK
+from scripts.sandbox import Sandbox, SandboxError
 
 FOLDER = ROOT / "snippets/mutants"
-LESSONS = ("online_softmax", "l2_paged_decode", "l3_split_kv_decode")
+LESSONS = ("online_softmax", "l2_paged_decode", "l3_split_kv_decode")  # with drills: mistakes are diagnosed
+TESTED = ("l7_fast_decode",)  # without: a mutant names the test that catches it
 SYMPTOMS = ("values", "nan", "unwritten", "silent", "crash", "refused")
-CHECKS = ("values", "poison", "tracer", "bad_table", "big_cache", "compile")  # in the order of a run
+CHECKS = ("values", "poison", "tracer", "bad_table", "big_cache", "compile", "tests")  # in this order
 KEYS = {"file", "section", "symptom", "caught_by", "name", "edits"}
-TIME_LIMIT_S = 120
+RECORD = ROOT / "snippets/generated/mutants.json"
+NUMBER = re.compile(r"\d+\.\d+(?:e[-+]\d+)?|\d+e[-+]\d+")
 
 
 class MutantError(ValueError):
@@ -47,7 +48,7 @@ class Mutant:
 
     id: <lesson>/<pitfall>. file: what it edits, from the root. section: anchor of the lesson page that
     explains it. symptom: one of SYMPTOMS; caught_by: the first of CHECKS that fails. name: one line by
-    language. edits: (find, replace), whole lines.
+    language. edits: (find, replace), whole lines. test: where there is no drill, the test that catches it.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Mutant:
     caught_by: str
     name: dict[str, str]
     edits: tuple[tuple[str, str], ...]
+    test: str = ""
 
     @property
     def lesson(self) -> str:
@@ -72,21 +74,26 @@ class Mutant:
             text = text.replace(find, replace)
         return text
 
-    def diff(self) -> str:
+    def diff(self, context: int = 3) -> str:
         """The edit as a unified diff, without the names of lines (`#: name`)."""
         before = (ROOT / self.file).read_text(encoding="utf-8")
         old, new = ([MARK.sub("", row) for row in t.splitlines()] for t in (before, self.apply(before)))
-        rows = difflib.unified_diff(old, new, f"a/{self.file}", f"b/{self.file}", lineterm="")
+        rows = difflib.unified_diff(old, new, f"a/{self.file}", f"b/{self.file}", lineterm="", n=context)
         return "\n".join(rows) + "\n"
+
+    def changes(self) -> str:
+        """The lines that are taken out and put in, with an empty line between two places."""
+        _, *places = re.split(r"^@@.*\n", self.diff(0), flags=re.MULTILINE)
+        return "\n".join(places)
 
 
 def load(mutant_id: str) -> Mutant:
     """The mutant of this id; MutantError naming what is wrong."""
     path = FOLDER / f"{mutant_id}.toml"
     if not path.is_file():
-        raise MutantError(f"no mutant {mutant_id!r}; wanted one of: {', '.join(all_ids())}")
+        raise MutantError(f"no mutant {mutant_id!r}; wanted one of: {', '.join(every_id())}")
     data = tomllib.loads(path.read_text(encoding="utf-8"))
-    wrong = KEYS ^ data.keys()
+    wrong = (KEYS | {"test"} if data.get("caught_by") == "tests" else KEYS) ^ data.keys()
     if wrong:
         raise MutantError(
             f"snippets/mutants/{mutant_id}.toml: missing or unknown: {', '.join(sorted(wrong))}"
@@ -100,74 +107,56 @@ def load(mutant_id: str) -> Mutant:
 
 
 def all_ids(lesson: str | None = None) -> list[str]:
-    """The ids of all mutants, or of one lesson's, in the order of the lessons."""
-    lessons = LESSONS if lesson is None else (lesson,)
+    """The ids of one lesson's mutants, or of all lessons with drills, in the order of the lessons."""
+    return _ids(LESSONS if lesson is None else (lesson,))
+
+
+def every_id() -> list[str]:
+    """The ids of all mutants, also of lessons without a drill."""
+    return _ids(LESSONS + TESTED)
+
+
+def _ids(lessons: tuple[str, ...]) -> list[str]:
     return [f"{name}/{path.stem}" for name in lessons for path in sorted((FOLDER / name).glob("*.toml"))]
 
 
-def check(lesson: str, mutant: Mutant | None = None, file: Path | None = None) -> dict:
-    """Run the checks of a lesson on its solution, on a mutant of it, or on the function in a reader's file.
-
-    Returns {"ok", "lesson", "check", "case", "message", "mistakes", ...}: check is the one that failed, or
-    "timeout", "died" or "import"; mistakes are the ids of the known mistakes whose symptoms these are.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(
-            ROOT / "kernels", f"{folder}/kernels", ignore=shutil.ignore_patterns("__pycache__", "*.pyc")
-        )
-        if mutant:
-            source = (ROOT / mutant.file).read_text(encoding="utf-8")
-            (Path(folder) / mutant.file).write_text(mutant.apply(source), encoding="utf-8")
-        arguments = [lesson, *(["--file", str(file.resolve())] if file else [])]
-        report = _child("scripts.mutant_checks", arguments, Path(folder), {"TRITON_INTERPRET": "1"})
-        if report["ok"] and lesson != "online_softmax":  # it has no dot
-            report = _child("scripts.mutant_compile", arguments, Path(folder), {"TRITON_INTERPRET": "0"})
-    return {"lesson": lesson} | report
+def recorded() -> dict[str, dict]:
+    """{id: report of its run} as committed; {} where there is none."""
+    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
 
 
-def _child(module: str, arguments: list[str], folder: Path, environment: dict[str, str]) -> dict:
-    """Run a module that writes its progress and its report to a file; what it said, or how it ended."""
-    out = folder / "report.json"
-    paths = os.pathsep.join([str(folder), str(ROOT)])
-    env = (
-        os.environ
-        | environment
-        | {
-            "PYTHONPATH": paths,
-            "TRITON_CACHE_DIR": str(folder / "cache"),
-            "CUDA_VISIBLE_DEVICES": "",  # a GPU is not needed, and its driver takes addresses
-        }
-    )
-    command = [sys.executable, "-m", module, *arguments, "--out", str(out)]
-    try:
-        run = subprocess.run(
-            command, cwd=folder, env=env, capture_output=True, text=True, timeout=TIME_LIMIT_S
-        )
-    except subprocess.TimeoutExpired:
-        return _progress(out) | {
-            "ok": False, "check": "timeout", "mistakes": [],
-            "message": f"not done after {TIME_LIMIT_S} s: does a loop never end?",
-        }  # fmt: skip
-    report = _progress(out)
-    if run.returncode == 0 and "ok" in report:
-        return report
-    how = f"exit status {run.returncode}"
-    if run.returncode < 0:
-        how = f"killed by {signal.Signals(-run.returncode).name}"
-    last = run.stderr.strip().splitlines()[-1:] or [""]
-    if report.get("check") == "big_cache" and -run.returncode in (signal.SIGSEGV, signal.SIGBUS):
-        # Values, guards and accesses were right just before: only the distance of the page is new.
-        return report | {
-            "ok": False, "mistakes": ["l2_paged_decode/int32_page_offset"],
-            "message": f"the process died ({how}) on a page whose offset passes 2**31 elements",
-        }  # fmt: skip
-    return {"check": "died", "case": report.get("case", ""), "ok": False, "mistakes": [],
-            "message": f"the process died ({how}): {re.sub(r'/[^ ]*/', '', last[0])}"}  # fmt: skip
+def is_same(report: dict, other: dict) -> bool:
+    """Whether two reports say the same, a few digits of measured numbers apart: those vary by CPU."""
+    old, new = (json.dumps(one, sort_keys=True) for one in (report, other))
+    if NUMBER.sub("", old) != NUMBER.sub("", new):
+        return False
+    pairs = zip(NUMBER.findall(old), NUMBER.findall(new), strict=True)
+    return all(math.isclose(float(a), float(b), rel_tol=1e-3, abs_tol=1e-3) for a, b in pairs)
 
 
-def _progress(out: Path) -> dict:
-    """The last whole report in the file: {} before the first."""
-    return json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
+def record(check_only: bool) -> int:
+    """Run all mutants; write what was found, or compare it with what is committed. The exit status."""
+    from scripts.drill_run import check
+    from scripts.generated import write_or_check
+
+    with Sandbox() as box:
+        found = {mutant.id: check(box, mutant.lesson, mutant) for mutant in map(load, every_id())}
+    old = recorded()
+    kept = {i: old[i] if i in old and is_same(old[i], report) else report for i, report in found.items()}
+    rows = ",\n".join(f"{json.dumps(i)}: {json.dumps(report)}" for i, report in kept.items())
+    return write_or_check({RECORD: f"{{\n{rows}\n}}\n"}, [], check_only, "python scripts/mutants.py record")
+
+
+def run(name: str, lang: str) -> int:
+    """Check a mutant, or a lesson's solution, and print what was found; the exit status."""
+    from scripts.diagnose import describe
+    from scripts.drill_run import check
+
+    mutant = None if name in LESSONS else load(name)
+    with Sandbox() as box:
+        report = check(box, mutant.lesson if mutant else name, mutant)
+    print(describe(report, lang))
+    return 0 if report["ok"] else 1
 
 
 def main() -> int:
@@ -176,24 +165,27 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("list", help="every mutant, what catches it, and its name")
+    listed = commands.add_parser("list", help="every mutant, what catches it, and its name")
     show = commands.add_parser("show", help="one mutant as a unified diff of the kernel's file")
     show.add_argument("mutant", help="<lesson>/<pitfall>, as `list` prints it")
-    run = commands.add_parser("run", help="the checks on a mutant; status 0 if all pass, 1 if one fails")
-    run.add_argument("mutant", help="<lesson>/<pitfall>, or a lesson: its solution")
+    one = commands.add_parser("run", help="the checks on a mutant; status 0 if all pass, 1 if one fails")
+    one.add_argument("mutant", help="<lesson>/<pitfall>, or a lesson: its solution")
+    for command in (listed, one):
+        command.add_argument("--lang", choices=("zh", "en"), default="en", help="default: en")
+    every = commands.add_parser("record", help="write snippets/generated/mutants.json; takes minutes")
+    every.add_argument("--check", action="store_true", help="write nothing; fail where it is another")
     args = parser.parse_args()
     try:
         if args.command == "list":
-            for mutant in map(load, all_ids()):
-                print(f"{mutant.id:45} {mutant.caught_by:10} {mutant.name['en']}")
+            for mutant in map(load, every_id()):
+                print(f"{mutant.id:45} {mutant.caught_by:10} {mutant.name[args.lang]}")
         elif args.command == "show":
             print(load(args.mutant).diff(), end="")
+        elif args.command == "run":
+            return run(args.mutant, args.lang)
         else:
-            mutant = None if args.mutant in LESSONS else load(args.mutant)
-            report = check(mutant.lesson if mutant else args.mutant, mutant)
-            print(json.dumps(report, indent=1, ensure_ascii=False))
-            return 0 if report["ok"] else 1
-    except MutantError as error:
+            return record(args.check)
+    except (MutantError, SandboxError) as error:
         print(error, file=sys.stderr)
         return 2
     return 0

@@ -34,6 +34,7 @@ from scripts.reading import ReadingExtension
 
 ENGLISH = "mkdocs.en.yml"
 BRANCH = "main"
+LESSON_FOLDERS = ("lessons", "problems", "interviews")
 SHORT_LOOP = "for(let o=s+1;o<t.length;o++)t.slice(s,o)in e"
 WHOLE_LOOP = SHORT_LOOP.replace("o<t.length", "o<=t.length")
 WORDS = {
@@ -67,6 +68,12 @@ def _lang(config: MkDocsConfig) -> str:
     return config.theme["language"]
 
 
+def _lesson(src_uri: str) -> str:
+    """The lesson that a page belongs to, or ""."""
+    folder, _, name = src_uri.removesuffix(".md").rpartition("/")
+    return name if folder in LESSON_FOLDERS else ""
+
+
 def _origin(root: Path) -> str:
     """The web address of the clone's origin, or "": then pages carry no edit and issue links."""
     command = ["git", "-C", str(root), "remote", "get-url", "origin"]
@@ -85,7 +92,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if file.src_uri.endswith(".md"):
             markdown, meta = get_data(file.content_string)
             with _named(file.src_uri):
-                paths |= macros.shown_files(markdown, meta.get("kernel", ""))
+                paths |= macros.shown_files(markdown, meta.get("kernel", ""), _lesson(file.src_uri))
                 for kernel in macros.shown_kernels(markdown):
                     records |= {
                         compiled_uri(kernel, one.record["target"]) for one in library.compiled(kernel)
@@ -120,10 +127,9 @@ def on_page_markdown(markdown: str, page: MkDocsPage, config: MkDocsConfig, file
     def url(uri: str) -> str:
         return get_relative_url(files.get_file_from_path(uri).url, page.url)
 
-    lesson = page.file.src_uri.removeprefix("lessons/").removesuffix(".md")
     page.macros = macros.Page(
         lang=_lang(config),
-        lesson="" if "/" in lesson or page.file.src_uri == lesson + ".md" else lesson,
+        lesson=_lesson(page.file.src_uri),
         kernel=page.meta.get("kernel", ""),
         is_source="source_file" in page.meta,
         url=url,

@@ -5,7 +5,7 @@ import torch
 
 from kernels import paged_attention_reference
 from scripts import mutants
-from scripts.diagnose import SIGNS, describe, diagnose, known_mistakes
+from scripts.diagnose import SIGNS, WORDS, describe, diagnose, known_mistakes
 from scripts.mutant_problems import problems_of
 from tests.helpers.lesson import sections
 
@@ -54,7 +54,7 @@ def test_every_mutant_is_a_known_mistake_and_back():
     assert signs == set(SIGNS)
 
 
-@pytest.mark.parametrize("mutant_id", mutants.all_ids())
+@pytest.mark.parametrize("mutant_id", mutants.every_id())
 def test_the_section_to_read_again_is_there(mutant_id):
     mutant = mutants.load(mutant_id)
     assert set(mutant.name) == {"zh", "en"} and all(mutant.name.values())
@@ -62,9 +62,18 @@ def test_the_section_to_read_again_is_there(mutant_id):
         assert mutant.section in sections(lang, mutant.lesson)
 
 
-def test_a_description_names_the_mistake_and_where_to_read():
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_a_description_names_the_mistake_and_where_to_read(lang):
     failure = {"check": "values", "message": "row 0", "index": [0, 1], "expected": "1", "got": "2"}
     report = {"ok": False, "lesson": "l2_paged_decode", "mistakes": ["l2_paged_decode/tf32"], **failure}
-    text = describe(report)
-    assert "the check `values` fails" in text and "index: [0, 1]" in text
-    assert "docs/en/lessons/l2_paged_decode.md#pitfall-tf32" in text
+    rows, colon = describe(report, lang).splitlines(), WORDS[lang]["is"]
+    assert rows[0].startswith("[values] ") and rows[1] == "row 0"
+    assert [row.partition(colon)[2] for row in rows[2:5]] == ["[0, 1]", "1", "2"]
+    assert rows[-2].endswith(
+        f"l2_paged_decode/tf32{WORDS[lang]['is']}{mutants.load('l2_paged_decode/tf32').name[lang]}"
+    )
+    assert rows[-1].endswith(f"docs/{lang}/lessons/l2_paged_decode.md#pitfall-tf32")
+
+
+def test_every_kind_of_failure_has_words_in_both_languages():
+    assert set(WORDS["zh"]) == set(WORDS["en"]) > set(mutants.CHECKS)

@@ -1,38 +1,48 @@
 """Every mutant applies, runs or is refused by the compiler, is caught by what its file says, and is named."""
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
-from scripts import mutants
+from scripts import drill_run, generated, mutants
+from scripts.drill_run import check
+from scripts.sandbox import Sandbox
 
-ALL = mutants.all_ids()
+ALL = mutants.every_id()
 
 
 @pytest.fixture(scope="module")
 def reports(request):
-    """{id: the report of its run, under way}: those of the tests to run, two child processes at a time."""
+    """{id: the report of its run, under way}: those of the tests to run, by two sandboxes side by side."""
     wanted = [
         item.callspec.params["checked"]
         for item in request.session.items
         if item.module is request.module and "reports" in item.fixturenames
     ]
 
-    def check(checked: str) -> dict:
+    def run(box: Sandbox, checked: str) -> dict:
         mutant = None if checked in mutants.LESSONS else mutants.load(checked)
-        return mutants.check(checked.partition("/")[0], mutant)
+        return check(box, checked.partition("/")[0], mutant)
 
-    with ThreadPoolExecutor(2) as pool:
-        yield {checked: pool.submit(check, checked) for checked in wanted}
+    with Sandbox() as even, Sandbox() as odd, ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
+        workers = ((first, even), (second, odd))
+        runs = {}
+        for number, checked in enumerate(wanted):
+            pool, box = workers[number % 2]
+            runs[checked] = pool.submit(run, box, checked)
+        yield runs
 
 
 @pytest.mark.parametrize("checked", ALL)
-def test_a_mutant_is_caught_and_named(checked, reports):
+def test_a_mutant_is_caught_and_named_and_the_page_shows_it(checked, reports):
     report = reports[checked].result()
     assert not report["ok"], "no check fails"
     assert report["check"] == mutants.load(checked).caught_by, report
-    assert report["mistakes"] == [checked], report
+    assert report["mistakes"] == ([] if mutants.load(checked).test else [checked]), report
+    if test := mutants.load(checked).test:
+        assert report["case"].startswith(test)
+    shown = mutants.recorded()[checked]
+    assert mutants.is_same(report, shown), (report, shown, "mends it: python scripts/mutants.py record")
 
 
 @pytest.mark.parametrize("checked", mutants.LESSONS)
@@ -40,55 +50,20 @@ def test_the_solution_passes(checked, reports):
     assert reports[checked].result() == {"lesson": checked, "ok": True}
 
 
-# What a reader may write, in place of a lesson's kernel.
-READERS = {
-    "def paged_decode(": ("import", "SyntaxError"),
-    "import not_a_module": ("import", "ModuleNotFoundError"),
-    "def decode(): pass": ("import", "no function paged_decode"),
-    "def paged_decode(*args, **kwargs): raise NotImplementedError": ("values", "raised NotImplementedError"),
-    "def paged_decode(q, *args, **kwargs): return q": ("values", "a pair of tensors (o, lse)"),
-    "def paged_decode(q, *args, **kwargs): return q[:, :1], q[:, :1, 0]": ("values", "o is torch.float32"),
-    "import os\ndef paged_decode(*args, **kwargs): os._exit(3)": ("died", "exit status 3"),
-}
+def test_the_record_has_every_mutant_and_nothing_else():
+    assert list(mutants.recorded()) == ALL
 
 
-@pytest.mark.parametrize("text", READERS, ids=lambda text: text[:30])
-def test_a_file_that_is_no_kernel_gets_a_message(text, tmp_path):
-    (tmp_path / "kernel.py").write_text(text)
-    report = mutants.check("l2_paged_decode", file=tmp_path / "kernel.py")
-    check, message = READERS[text]
-    assert (report["ok"], report["check"], report["mistakes"]) == (False, check, [])
-    assert message in report["message"] and "Traceback" not in report["message"]
-
-
-def test_a_file_that_never_ends_is_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr(mutants, "TIME_LIMIT_S", 8)
-    (tmp_path / "kernel.py").write_text("while True: pass")
-    report = mutants.check("online_softmax", file=tmp_path / "kernel.py")
-    assert (report["ok"], report["check"]) == (False, "timeout")
-    assert "not done after 8 s" in report["message"]
-
-
-def test_a_readers_own_kernel_is_diagnosed(tmp_path):
-    """Not our mutant and no Triton at all: what it gives is enough."""
-    (tmp_path / "kernel.py").write_text(
-        "from kernels import paged_attention_reference\n"
-        "def paged_decode(*args, sm_scale=None, **kwargs):\n"
-        "    return paged_attention_reference(*args, sm_scale=1.0, **kwargs)\n"
-    )
-    report = mutants.check("l2_paged_decode", file=tmp_path / "kernel.py")
-    assert report["mistakes"] == ["l2_paged_decode/scale_left_out"]
-
-
-def test_a_store_far_outside_harms_nobody_and_gets_a_message(tmp_path):
-    """Carried out, it would end the process; and it is none of the known mistakes."""
-    text = (mutants.ROOT / "kernels/l2_paged_decode.py").read_text(encoding="utf-8")
-    wrong = text.replace("tl.store(lse_ptr + out, lse, mask=mask_g)", "tl.store(lse_ptr + 10**6 + out, lse)")
-    assert wrong != text
-    (tmp_path / "kernel.py").write_text(wrong, encoding="utf-8")
-    report = mutants.check("l2_paged_decode", file=tmp_path / "kernel.py")
-    assert (report["check"], report["mistakes"]) == ("poison", [])
-    assert "12 elements of a tensor [3, 4] never written" in report["message"]
+def test_reports_are_the_same_if_only_digits_of_measured_numbers_differ():
+    report = {
+        "message": "row 0 of o: error 1.3, plain PyTorch's is 2.24e-07",
+        "index": [2, 16],
+        "got": "0.51234",
+    }
+    assert mutants.is_same(report, report | {"message": report["message"].replace("2.24e-07", "1.9e-07")})
+    assert mutants.is_same(report, report | {"got": "0.51236"})
+    for other in ({"got": "0.55"}, {"index": [2, 17]}, {"message": "row 1 of o"}, {"got": "nan"}):
+        assert not mutants.is_same(report, report | other)
 
 
 def test_an_edit_that_no_longer_fits_is_an_error():
@@ -117,21 +92,54 @@ def test_a_diff_is_one_of_the_kernel_without_names_of_lines():
     assert "\n-    q_head = kv_head * GROUP_SIZE + offs_g\n" in diff and "#:" not in diff
 
 
+def _run(monkeypatch, *arguments: str) -> int:
+    monkeypatch.setattr("sys.argv", ["mutants.py", *arguments])
+    return mutants.main()
+
+
 def test_an_unknown_mutant_is_named(capsys, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["mutants.py", "show", "l2_paged_decode/none"])
-    assert mutants.main() == 2
+    assert _run(monkeypatch, "show", "l2_paged_decode/none") == 2
     assert "no mutant 'l2_paged_decode/none'; wanted one of: online_softmax/" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_the_list_is_in_both_languages(lang, capsys, monkeypatch):
+    assert _run(monkeypatch, "list", "--lang", lang) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert len(rows) == len(ALL)
+    for row, mutant_id in zip(rows, ALL, strict=True):
+        assert row.startswith(mutant_id) and row.endswith(mutants.load(mutant_id).name[lang])
+
+
+def test_a_stale_record_is_named_and_digits_alone_make_none(tmp_path, monkeypatch, capsys):
+    got = {"ok": False, "check": "values", "message": "row 0 of o: error 9.37"}
+    monkeypatch.setattr(drill_run, "check", lambda box, lesson, mutant: got | {"mistakes": [mutant.id]})
+    monkeypatch.setattr(generated, "ROOT", tmp_path)
+    monkeypatch.setattr(mutants, "RECORD", tmp_path / "mutants.json")
+    assert _run(monkeypatch, "record", "--check") == 1
+    assert "run: python scripts/mutants.py record" in capsys.readouterr().err
+    assert _run(monkeypatch, "record") == 0
+    assert list(mutants.recorded()) == ALL and mutants.recorded()[ALL[0]]["mistakes"] == [ALL[0]]
+    for message, status in (("row 0 of o: error 9.371", 0), ("row 1 of o: error 9.37", 1)):
+        text = mutants.RECORD.read_text(encoding="utf-8").replace(got["message"], message)
+        mutants.RECORD.write_text(text, encoding="utf-8")
+        assert _run(monkeypatch, "record", "--check") == status
 
 
 @pytest.mark.parametrize("mutant_id", ALL)
 def test_a_mutant_edits_a_lesson_file_and_registers_no_op(mutant_id):
     mutant = mutants.load(mutant_id)
-    assert mutant.file == f"kernels/{mutant.lesson}.py"
+    start = mutant.lesson.partition("_")[0] if mutant.test else mutant.lesson
+    assert mutant.file.startswith(f"kernels/{start}") and bool(mutant.test) == (
+        mutant.lesson in mutants.TESTED
+    )
     wrong = mutant.apply((mutants.ROOT / mutant.file).read_text(encoding="utf-8"))
     assert "torch.library" not in wrong and "kernels.ops" not in wrong
     compile(wrong, mutant.file, "exec")
 
 
 def test_every_file_of_the_folder_is_a_mutant():
-    files = [p for p in Path(mutants.FOLDER).rglob("*") if p.is_file()]
-    assert sorted(str(p.relative_to(mutants.FOLDER).with_suffix("")) for p in files) == sorted(ALL)
+    files = [
+        path for lesson in mutants.LESSONS + mutants.TESTED for path in (mutants.FOLDER / lesson).rglob("*")
+    ]
+    assert sorted(str(path.relative_to(mutants.FOLDER).with_suffix("")) for path in files) == sorted(ALL)

@@ -50,6 +50,14 @@ def test_sections_nest_and_lose_blank_edges() -> None:
     assert source().section("") == [1, 2, 4, 5, 6, 7, 9, 10, 11]
 
 
+def test_c_plus_plus_has_markers_in_its_own_comments() -> None:
+    found = parse_source(
+        "a.cu", "// region step\nint x;  // of a step  //: name\n// endregion step\nint y;\n"
+    )
+    assert found.section("step") == [2] and found.lines[2] == "int x;  // of a step"
+    assert found.mark("name") == (2, 2)
+
+
 def test_a_name_spans_its_first_to_its_last_line() -> None:
     assert {name: source().mark(name) for name in ("imports", "head", "shape", "body")} == {
         "imports": (1, 1),
