@@ -17,7 +17,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `scripts`, from 
 
 from scripts import records
 from scripts.bake_charts import CHARTS
-from scripts.bake_facts import all_facts
+from scripts.bake_facts import all_facts, gpu_key
+from scripts.bake_l0 import L0_TABLES
+from scripts.bake_l1 import L1_TABLES, l1_pages
+from scripts.bake_l1 import LESSON as L1
+from scripts.bake_l1_facts import l1_facts
 from scripts.bake_l7 import L7_TABLES
 from scripts.bake_l7 import LESSON as L7
 from scripts.bake_l7_charts import L7_CHARTS
@@ -27,6 +31,8 @@ from scripts.bake_site import SITE_TABLES
 from scripts.bake_splits import SPLIT_TABLES
 from scripts.bake_tables import TABLES
 from scripts.bake_text import LANGS, WORDS
+from scripts.bake_transfer import LESSON as TRANSFER
+from scripts.bake_transfer import TRANSFER_TABLES, transfer_facts
 from scripts.generated import write_or_check
 from scripts.split_regret import LESSON as SPLITS
 
@@ -35,14 +41,14 @@ GENERATED = records.ROOT / "snippets/generated"
 LESSONS = {lesson: TABLES[lesson] | CHARTS[lesson] for lesson in TABLES} | {
     L7: L7_TABLES | L7_CHARTS | {"targets": l7_targets, "predictions": predictions}
 }
-LESSONS |= {SPLITS: SPLIT_TABLES}
+LESSONS |= {SPLITS: SPLIT_TABLES, L1: L1_TABLES, TRANSFER: TRANSFER_TABLES}
 FOLDERS = {SPLITS: L7}  # where the tables of a record that is no lesson's own stand
 
 
 def bake(loaded: list[dict]) -> dict[str, str]:
     """{path below snippets/generated: content} of all that follows from the records and the kernels' code."""
-    files = {"facts.json": json.dumps(all_facts(loaded), indent=1, ensure_ascii=False) + "\n"}
-    for name, make in SITE_TABLES.items():
+    files = {"facts.json": json.dumps(facts(loaded), indent=1, ensure_ascii=False) + "\n", **l1_pages(loaded)}
+    for name, make in (SITE_TABLES | L0_TABLES).items():
         for lang in LANGS:
             files[f"{name}.{lang}.html"] = f'<div class="table-scroll">\n{make(loaded, lang)}\n</div>\n'
     for lesson, tables in LESSONS.items():
@@ -57,6 +63,11 @@ def bake(loaded: list[dict]) -> dict[str, str]:
                 path = f"{FOLDERS.get(lesson, lesson)}/{name}.{lang}.html"
                 files[path] = f'<div class="gpu-set">\n{content}\n</div>\n'
     return files
+
+
+def facts(loaded: list[dict]) -> dict[str, str]:
+    """Every fact, sorted by name."""
+    return dict(sorted((all_facts(loaded) | l1_facts(loaded) | transfer_facts(loaded, gpu_key)).items()))
 
 
 def panel(record: dict, body: str, lang: str) -> str:
@@ -97,7 +108,8 @@ def source(record: dict, lang: str) -> str:
         *(f"{name} {version}" for name, version in peers if not version.startswith("missing")),
         record["date"],
         f"{shape}, {words['page']} {pages}",
-        words["cold"],
+        # Of the L2 cache: cold, unless the record says warm, or its lesson how it was.
+        words["l1_l2_cache" if record["lesson"] == L1 else record.get("l2", "cold")],
     ]
     if record["quick"]:
         parts.append(words["quick"])
@@ -118,7 +130,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"bake.py: {error}", file=sys.stderr)
         return 1
     if args.list:
-        print("\n".join(f"{name} = {text}" for name, text in all_facts(loaded).items()))
+        print("\n".join(f"{name} = {text}" for name, text in facts(loaded).items()))
         return 0
     files = {GENERATED / name: content for name, content in bake(loaded).items()}
     return write_or_check(files, GENERATED.glob("*/*.html"), args.check, "python scripts/bake.py")

@@ -1,5 +1,7 @@
 """Name what a lesson lacks. A lesson is any page docs/<lang>/lessons/<lesson>.md; all else has its name.
 
+A lesson with a skeleton, snippets/drills/<lesson>.py, also has a problem page and an interview page.
+
 python scripts/check_lessons.py
 """
 
@@ -19,6 +21,8 @@ PARTS = (
     "kernels/{lesson}.py",
     "tests/kernels/test_{lesson}.py",
 )
+# What belongs to every lesson that is drilled: folders of pages, in the nav and linked from the lesson.
+DRILL_PAGES = ("problems", "interviews")
 
 
 def lessons(root: Path = ROOT) -> list[str]:
@@ -42,9 +46,30 @@ def missing(lesson: str, root: Path = ROOT) -> list[str]:
         lacks += [
             f"no {what} in {page.relative_to(root)}" for sign, what in wanted.items() if sign not in text
         ]
+    if (root / f"snippets/drills/{lesson}.py").is_file():
+        lacks += missing_of_drill(lesson, root)
     kernel = root / f"kernels/{lesson}.py"
     if kernel.is_file() and not re.search(r"^\s*# region \w", kernel.read_text(encoding="utf-8"), re.M):
         lacks.append(f"no region in kernels/{lesson}.py, so that no page can show a part of it")
+    return lacks
+
+
+def missing_of_drill(lesson: str, root: Path = ROOT) -> list[str]:
+    """What a lesson with a skeleton lacks of its problem page and its interview page, one line each."""
+    lacks = []
+    for lang, config in CONFIGS.items():
+        nav = (root / config).read_text(encoding="utf-8")
+        lesson_page = root / f"docs/{lang}/lessons/{lesson}.md"
+        text = lesson_page.read_text(encoding="utf-8") if lesson_page.is_file() else ""
+        for folder in DRILL_PAGES:
+            page = f"{folder}/{lesson}.md"
+            if not (root / f"docs/{lang}/{page}").is_file():
+                lacks.append(f"no docs/{lang}/{page}, though snippets/drills/{lesson}.py is there")
+                continue
+            if page not in nav:
+                lacks.append(f"{page} is not in the nav of {config}")
+            if f"../{page}" not in text:
+                lacks.append(f"no link to ../{page} in docs/{lang}/lessons/{lesson}.md")
     return lacks
 
 

@@ -10,6 +10,7 @@ from scripts.bake_l7 import L7_TABLES
 from scripts.bake_l7_charts import L7_CHARTS
 from scripts.bake_splits import SPLIT_TABLES
 from scripts.bake_tables import TABLES
+from scripts.bake_transfer import TRANSFER_TABLES
 
 PROBLEM = {"dtype": "float16", "num_qo_heads": 32, "num_kv_heads": 8, "head_dim": 128}
 SPLITS = (1, 4, 16, 30, 64)
@@ -85,6 +86,9 @@ def test_every_table_and_chart_in_both_languages(files):
     names = {
         "l2_paged_decode": ("latency", "k_transpose", "roofline"),
         "l3_split_kv_decode": ("latency", "cost_of_combine", "sweep"),
+        "l0_shapes": ("models", "variants"),
+        "l1_paged_cache": ("policies", "growth", "over_time", "sharing", "writes", "reads"),
+        "l1_table_to_device": tuple(TRANSFER_TABLES),
         "l7_fast_decode": (*L7_TABLES, *L7_CHARTS, "targets", "predictions", *SPLIT_TABLES),
     }
     wanted = {f"{lesson}/{n}.{lang}.html" for lesson in names for n in names[lesson] for lang in ("zh", "en")}

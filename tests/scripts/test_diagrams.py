@@ -17,6 +17,9 @@ from scripts.svg import Drawing, number
 SVG = "{http://www.w3.org/2000/svg}"
 FIGURES = draw_all()
 NAMES = {
+    "l0_shapes": {"token_to_heads", "stored", "two_readings", "selection"},
+    "l1_paged_cache": {"block_table", "pages_life", "copy_on_write"},
+    "l1_table_to_device": {"race", "capture"},
     "online_softmax": {"steps"},
     "l2_paged_decode": {"block_table", "group_rows", "page_map", "sm_grid"},
     "l3_split_kv_decode": {"page_ranges", "two_kernels", "sm_grid", "combine_head", "merge_example"},
@@ -157,6 +160,18 @@ def test_merge_example_shows_the_worked_numbers():
     assert "exp(2.313 − 3.049) = 0.479" in shown
 
 
+def test_l0_figures_show_the_worked_token_and_the_bytes():
+    shown = texts("l0_shapes", "token_to_heads")
+    assert [x for x in shown if x.startswith("query head")] == [
+        f"query head {h} reads KV {h // 2}" for h in range(4)
+    ]
+    bars = [x for x in texts("l0_shapes", "stored") if "elements," in x]
+    assert bars[1] == "2,048 elements, 4,096 bytes" and bars[3] == "576 elements, 1,152 bytes"
+    readings = texts("l0_shapes", "two_readings")
+    assert "attention reads 40,960 elements a token" in readings
+    assert texts("l0_shapes", "selection").count("1") == 16
+
+
 def test_numbers_have_a_true_minus_and_no_guess():
     assert (number(-1.25, 2), number("-inf", 3), number(-0.0001, 2)) == ("−1.25", "−∞", "0.00")
     with pytest.raises(ValueError, match="halfway"):
@@ -182,3 +197,16 @@ def test_check_names_the_file_and_the_command(tmp_path: Path, monkeypatch, capsy
     assert write_or_check({kept: "new"}, [stray], False, "python scripts/x.py") == 0
     assert kept.read_text() == "new" and not stray.exists()
     assert write_or_check({kept: "new"}, [kept], True, "python scripts/x.py") == 0
+
+
+def test_the_pages_of_l1_are_those_of_its_worked_example():
+    shown = texts("l1_paged_cache", "block_table")
+    assert {"32 tokens", "4 tokens", "0–31", "64–67"} <= set(shown) and shown.count("32 tokens") == 2
+    assert (
+        "token 40: logical page 40 // 32 = 1, in it 40 % 32 = 8, physical page 5, slot = 5 × 32 + 8 = 168"
+        in shown
+    )
+    shown = texts("l1_paged_cache", "copy_on_write")
+    assert shown.count("× 2") == 5 and shown.count("× 1") == 5 and "4 slots copied" in shown
+    shown = texts("l1_paged_cache", "pages_life")
+    assert shown.count("B C") == 5 and "free A" in shown  # three lines with two shared pages, less one copied

@@ -210,11 +210,12 @@ def test_a_lesson_is_light(open_page: Open, site: Path, address: str, lang: str)
     page.wait_for_load_state("networkidle")
     urls: set[str] = set()
     page.on("request", lambda request: urls.add(request.url))
-    page.goto(address + LANGUAGES[lang] + LESSON, wait_until="networkidle")
+    with page.expect_request("**/search_index.json"):  # the theme asks for it when the page stands
+        page.goto(address + LANGUAGES[lang] + LESSON, wait_until="networkidle")
     sizes = {url: size(resolve(site, site / "index.html", urlsplit(url).path)) for url in urls}
     index = sum(sizes.pop(url) for url in urls if url.endswith("search_index.json"))
     assert sum(sizes.values()) < 350_000, sizes
-    assert 0 < index < 150_000
+    assert 0 < index < 220_000  # of the whole site: it grows with every lesson
 
 
 def size(file: Path) -> int:

@@ -7,6 +7,7 @@ if (document.querySelector(".gpu-set")) import("./gpu.mjs")
 if (document.querySelector(".compiled")) import("./compiled.mjs")
 if (document.querySelector(".arithmatex")) import("./math.mjs")
 if (document.querySelector("figure.chart")) import("./chart.mjs")
+if (document.querySelector(".interview-clock")) import("./interview.mjs")
 
 // What scrolls sideways can be scrolled by keys too; the theme has wrapped its tables when the page has loaded.
 const SIDEWAYS = ".drawing, .gpu-panel, .table-scroll, .md-typeset__scrollwrap"
