@@ -1,6 +1,6 @@
 """Which page holds which token: a free list, reference counts, and one row of pages a sequence.
 
-Lesson: l1_paged_cache. Reference: the model in tests/kernels/test_l1_page_table.py.
+Lesson: l1_paged_cache. Reference: the model in tests/kernels/test_l1_paged_cache.py.
 Source: own; the idea is PagedAttention (arXiv:2309.06180). Plain Python: it moves no data, so the
 simulation of lesson L1 and the figures run the same code as the cache.
 """

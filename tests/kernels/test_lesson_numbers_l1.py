@@ -123,13 +123,13 @@ def measured() -> dict[tuple, float]:
     return {tuple(row[key] for key in keys): row["latency_us"]["p50"] for row in record["rows"]}
 
 
-def test_no_pair_of_layouts_differs_by_more_than_two_percent(measured):
+def test_no_pair_of_layouts_differs_by_more_than_three_percent(measured):
     pairs = {
         key: measured[*key[:5], "HND"] / us
         for key, us in measured.items()
         if key[4] in ("write_kv", "paged_decode") and key[5] == "NHD"
     }
-    assert len(pairs) == 12 and all(abs(ratio - 1) <= 0.02 for ratio in pairs.values())
+    assert len(pairs) == 12 and all(abs(ratio - 1) <= 0.03 for ratio in pairs.values())
     assert min(pairs.values()) < 1 < max(pairs.values())
     assert min(pairs, key=lambda key: -abs(pairs[key] - 1))[:4] == ("read", 1, 32768, 64)
 
