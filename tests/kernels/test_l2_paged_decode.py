@@ -1,11 +1,14 @@
 """L2: one program a query head (naive), and one a KV head (packed)."""
 
+from unittest import mock
+
 import pytest
 import torch
 
 from kernels.checks import check_paged_inputs
 from kernels.l2_paged_decode import launch_paged_decode
 from kernels.launch import choose_launch, new_outputs
+from scripts.tracer import trace
 from tests.helpers.cases import (
     PLAIN,
     SHAPES,
@@ -16,6 +19,7 @@ from tests.helpers.cases import (
     make_case,
     sweep_case,
 )
+from tests.helpers.compile_once import compiled_rows
 from tests.helpers.decoders import L2_DECODERS, OUTPUTS
 from tests.helpers.mode import DTYPES, dtype_name, gpu_only, interpreter_only
 from tests.helpers.oracle import assert_right, run_poisoned
@@ -88,6 +92,16 @@ def test_huge_scores_do_not_overflow(name, sm_scale):
     assert torch.allclose(lse[0].double(), scores.amax(1), rtol=1e-6)
 
 
+@decoders
+def test_scores_far_below_zero(name):
+    """The running maximum starts at -inf: from 0 on, every weight would be 0."""
+    case = make_case([37, 5], num_kv_heads=1, sm_scale=-20.0)
+    case.q.abs_()
+    case.k_cache.abs_()
+    _, lse = assert_right(L2_DECODERS[name], case)
+    assert (lse < -100).all()
+
+
 @dtypes
 @decoders
 def test_nothing_unused_changes_one_bit(name, dtype):
@@ -157,6 +171,23 @@ def test_k_by_swapped_strides_gives_the_same_result(kv_layout):
 def test_memory_accesses(name, lens, shape, kwargs):
     case = make_case(lens, shape, **kwargs)
     assert_clean(run_traced(L2_DECODERS[name], case), case, OUTPUTS[name])
+
+
+@interpreter_only
+@decoders
+def test_a_page_id_of_minus_1_is_nobodys_page(name):
+    """Past the host's check: the address must be nowhere. A clamp would read another sequence's page 0."""
+    case = make_case([37], num_kv_heads=1, spare_pages=9)
+    case.block_table[0, :3] = torch.tensor([9, -1, 7])
+    with mock.patch("kernels.checks.check_ids"), trace() as t:
+        L2_DECODERS[name](*case.args)
+    for tensor in ("k_ptr", "v_ptr"):
+        assert t.read_counts(tensor)[[9, 7]].any() and not t.read_counts(tensor)[0].any()
+
+
+def test_the_fp32_kernel_compiles_and_is_not_tf32():
+    rows = compiled_rows("naive", "packed", "packed_swap_k")
+    assert [row["tf32_instructions"] for row in rows] == [0] * len(rows)
 
 
 @gpu_only

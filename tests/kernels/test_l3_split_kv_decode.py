@@ -19,6 +19,7 @@ from tests.helpers.cases import (
     make_case,
     sweep_case,
 )
+from tests.helpers.compile_once import compiled_rows
 from tests.helpers.decoders import L3_DECODERS, OUTPUTS
 from tests.helpers.mode import DEVICE, DTYPES, dtype_name, gpu_only, interpreter_only
 from tests.helpers.oracle import assert_right, run_poisoned
@@ -54,6 +55,12 @@ def test_numbers_of_splits_agree(decode, num_splits):
     assert torch.allclose(o, whole_o, rtol=1e-5, atol=1e-6) and torch.allclose(
         lse, whole_lse, rtol=1e-6, atol=1e-6
     )
+
+
+@forms
+def test_more_splits_than_a_step_of_the_combine_takes(decode):
+    """19 of one page each; 16 is a step of the un-normalised combine, and head_dim is another number."""
+    assert_right(decode, make_case([300], PLAIN, num_kv_heads=1), num_splits=19)
 
 
 @dtypes
@@ -133,6 +140,16 @@ def test_huge_scores_do_not_overflow(name, sm_scale):
     assert torch.allclose(lse[0].double(), scores.amax(1), rtol=1e-6)
 
 
+@decoders
+def test_scores_far_below_zero(name):
+    """The running maximum starts at -inf: from 0 on, every weight would be 0."""
+    case = make_case([37, 5], num_kv_heads=1, sm_scale=-20.0)
+    case.q.abs_()
+    case.k_cache.abs_()
+    _, lse = assert_right(L3_DECODERS[name], case)
+    assert (lse < -100).all()
+
+
 @dtypes
 @decoders
 def test_nothing_unused_changes_one_bit(name, dtype):
@@ -191,6 +208,11 @@ def test_each_key_and_value_is_read_once(name):
     for tensor in ("k_ptr", "v_ptr"):
         counts = t.read_counts(tensor)  # NHD
         assert (counts == case.used.numpy()[:, :, None, None]).all()
+
+
+def test_the_fp32_kernel_compiles_and_is_not_tf32():
+    rows = compiled_rows("split", "split_unnormalized", "combine", "combine_unnormalized")
+    assert [row["tf32_instructions"] for row in rows] == [0] * len(rows)
 
 
 @triton.jit
