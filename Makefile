@@ -26,8 +26,8 @@ test: check $(VENV)/.browser ## everything that is tested, on a CPU or on the GP
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 ifeq ($(MAKECMDGOALS)$(L),drill)
-$(error make drill wants a lesson: L=online_softmax, l2_paged_decode or l3_split_kv_decode; \
-	at the start also LEVEL=loop, kernel or launcher)
+$(error make drill wants a lesson: L=l0_shapes, l1_paged_cache, online_softmax, l2_paged_decode or \
+	l3_split_kv_decode; at the start also a LEVEL, such as loop, kernel or launcher)
 endif
 # IN=zh or en: the language of what it says. GPU=1: check on the GPU that is here.
 drill: $(VENV)/.test ## write a kernel yourself: L=l2_paged_decode starts it, then checks it (LEVEL=kernel)

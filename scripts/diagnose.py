@@ -13,6 +13,7 @@ from scripts import mutants
 # Signs beside values: memory never written; stores outside a tensor's own elements or over another
 # program's; foreign table entries read; page 0 read for an id of -1; offsets past 2**31; instructions.
 SIGNS = ("unwritten", "padding", "table", "page_0", "far_page", "tf32", "small_tile")
+OTHER_SIGNS = ("outside", "twice")  # of no known mistake: what else lies outside a tensor, or is stored twice
 
 
 def known_mistakes(lesson: str) -> dict:
@@ -55,7 +56,7 @@ def diagnose(lesson: str, observed: list[tuple], signs: Iterable[str] = ()) -> l
     """The ids of the known mistakes that explain everything: [] if none does, or if nothing is wrong.
 
     observed: (problem, (o, lse)) of every problem; None in place of a result that was an exception.
-    signs: those of SIGNS that were seen.
+    signs: those of SIGNS and OTHER_SIGNS that were seen.
     """
     signs = set(signs)
     return [
@@ -71,6 +72,8 @@ WORDS = {
         "ok": "all checks pass", "fails": "fails", "is": ": ",
         "mistake": "known mistake", "again": "read again",
         "case": "case", "what": "tensor", "index": "index", "expected": "expected", "got": "got",
+        "also": "and", "printed": "what your file printed in this case",
+        "cases": "small cases, against the solution",
         "values": "the result against the float64 reference",
         "poison": "memory that was never written, or is not the kernel's to write",
         "tracer": "what each program reads and writes",
@@ -84,6 +87,8 @@ WORDS = {
         "ok": "全部检查通过", "fails": "没有通过", "is": "：",
         "mistake": "已知错误", "again": "重读",
         "case": "用例", "what": "张量", "index": "下标", "expected": "应为", "got": "得到",
+        "also": "另外", "printed": "你的文件在这个用例里打印了",
+        "cases": "小用例，与答案比较",
         "values": "结果与 float64 参考值比较",
         "poison": "有内存没写，或写了不该写的内存",
         "tracer": "每个 program 的读写范围",
@@ -104,8 +109,10 @@ def describe(report: dict, lang: str = "en") -> str:
         return f"{report['lesson']}{colon}{words['ok']}"
     rows = [f"[{report['check']}] {words[report['check']]}{colon}{words['fails']}"]
     rows += re.split(r"; (?=row |lse\[|and \d)", report["message"])
-    where = ("case", "what", "index", "expected", "got")
+    where = ("case", "what", "index", "expected", "got", "also")
     rows += [f"  {words[key]}{colon}{report[key]}" for key in where if report.get(key)]
+    if report.get("printed"):
+        rows += [f"  {words['printed']}{colon}".rstrip(), *(f"    {row}" for row in report["printed"])]
     for mutant_id in report["mistakes"]:
         mutant = mutants.load(mutant_id)
         page = f"docs/{lang}/lessons/{mutant.lesson}.md#{mutant.section}"

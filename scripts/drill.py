@@ -8,8 +8,9 @@
     python scripts/drill.py test  l2_paged_decode mine/test_decode.py    # your tests: which mutants survive?
     python scripts/drill.py go    l2_paged_decode              # start, or check what is there: `make drill`
 
-A lesson has three levels: loop (fill the loop), kernel (write the kernel), launcher (kernel and launcher).
-No GPU is needed: `check` runs in Triton's interpreter, then compiles for sm_90; --gpu takes the GPU that is
+A kernel's lesson has three levels: loop (fill the loop), kernel (write the kernel), launcher (kernel and
+launcher). L0 has heads, latent and decode; L1 has table, cache, kernel and launcher. No GPU is needed:
+`check` runs in Triton's interpreter, and compiles the decode kernels for sm_90; --gpu takes the GPU that is
 here. Your file runs in a child process, with a limit of time and memory. Exit status 0: done, or all is
 right; 1: a check fails, or a mutant survives; 2: it cannot be done, with the reason.
 """
@@ -44,9 +45,11 @@ class Drill:
 
     def __init__(self, lesson: str, lang: str | None = None):
         self.lesson, self.file, self._memory = lesson, MINE / f"{lesson}.py", MINE / ".drills.json"
-        self._all = json.loads(self._memory.read_text(encoding="utf-8")) if self._memory.is_file() else {}
+        self._all = _remembered(self._memory)
         state = self._all.get(lesson, {})
-        self.level = state.get("level", skeletons.LEVELS[0])
+        self.level = state.get("level")
+        if self.level not in skeletons.levels(lesson):
+            self.level = skeletons.levels(lesson)[0]
         self.hints_seen = state.get("hints_seen", 0)
         self.lang = lang or state.get("lang") or _language()
 
@@ -78,6 +81,7 @@ class Drill:
     def reset(self, level: str | None) -> int:
         """Back to the skeleton; what was there is kept under the next free name."""
         self.require_file()
+        skeletons.load(self.lesson, level or self.level)  # before anything moves
         names = (self.file.with_suffix(f".old{n}.py") for n in range(1, 10**6))
         kept = next(path for path in names if not path.exists())
         self.file.rename(kept)
@@ -85,9 +89,10 @@ class Drill:
         return self._write(level or self.level)
 
     def _write(self, level: str) -> int:
+        text = skeletons.load(self.lesson, level).text()
         self.level, self.hints_seen = level, 0
         self.remember()
-        self.file.write_text(skeletons.load(self.lesson, level).text(), encoding="utf-8")
+        self.file.write_text(text, encoding="utf-8")
         print(self._say("started", level=level, what=self.words[level]))
         return 0
 
@@ -102,7 +107,7 @@ class Drill:
         self.require_file()
         with Sandbox() as box:
             report = check(
-                box, self.lesson, file=self.file, tests=True, gpu=gpu,
+                box, self.lesson, file=self.file, level=self.level, tests=True, gpu=gpu,
                 say=lambda stage: print(f"... {self.words[stage]}", flush=True),
             )  # fmt: skip
         print(describe(report, self.lang))
@@ -128,11 +133,21 @@ class Drill:
     def diff(self) -> int:
         """The reader's file against the solution, without what the drill does without."""
         self.require_file()
-        answer = skeletons.load(self.lesson, self.level).answer().splitlines()
+        skeleton = skeletons.load(self.lesson, self.level)
+        answer = skeleton.answer().splitlines()
         mine = self.file.read_text(encoding="utf-8", errors="replace").splitlines()
-        rows = difflib.unified_diff(mine, answer, self.name, f"kernels/{self.lesson}.py", lineterm="")
+        rows = difflib.unified_diff(mine, answer, self.name, skeleton.source.path, lineterm="")
         print("\n".join(rows) or self.words["same"])
         return 0
+
+
+def _remembered(file: Path) -> dict:
+    """What mine/.drills.json says; nothing, if it is not there or damaged."""
+    try:
+        known = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return known if isinstance(known, dict) and all(isinstance(v, dict) for v in known.values()) else {}
 
 
 def _language() -> str:
@@ -151,6 +166,9 @@ def main(arguments: list[str] | None = None) -> int:
         if args.command == "go":
             args.command = "check" if drill.file.exists() else "start"
             args.force = False
+            if args.command == "check" and args.level not in (None, drill.level):
+                skeletons.load(args.lesson, args.level)  # or there is no such level
+                print(drill._say("other_level", level=drill.level, wanted=args.level))
         if args.command == "start":
             return drill.start(args.level, args.force)
         if args.command == "reset":
@@ -161,7 +179,9 @@ def main(arguments: list[str] | None = None) -> int:
             with Sandbox() as box:
                 return score(box, args.lesson, args.file, drill.lang)
         return getattr(drill, args.command)()
-    except (DrillError, PageError, mutants.MutantError, SandboxError) as error:
+    except BrokenPipeError:
+        raise
+    except (DrillError, PageError, mutants.MutantError, SandboxError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -183,10 +203,10 @@ def _parser() -> argparse.ArgumentParser:
     }
     for name, text in helps.items():
         command = commands.add_parser(name, help=text, description=text)
-        command.add_argument("lesson", choices=mutants.LESSONS)
+        command.add_argument("lesson", choices=mutants.LESSONS + mutants.PARTS)
         command.add_argument("--lang", choices=skeletons.LANGS, help="default: as before, or the locale's")
         if name in ("start", "reset", "go"):
-            command.add_argument("--level", choices=skeletons.LEVELS, help="default: as before, or loop")
+            command.add_argument("--level", help="default: as before, or the easiest: loop, for a kernel")
         if name == "start":
             command.add_argument("--force", action="store_true", help="overwrite mine/<lesson>.py")
         if name in ("check", "go"):
@@ -196,5 +216,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def piped(arguments: list[str] | None = None) -> int:
+    """`main`, for output that somebody like `head` may stop reading."""
+    try:
+        status = main(arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(piped())

@@ -4,8 +4,8 @@
         report = check(box, "l2_paged_decode", file=Path("mine/l2_paged_decode.py"), tests=True)
 
 A report is {"lesson", "ok"}, and where a check fails also {"check", "case", "message", "mistakes", ...}:
-check is one of mutants.CHECKS, or "gpu", "tests", "timeout", "died" or "import"; mistakes are the ids of the
-known mistakes whose symptoms these are. A library for scripts/drill.py and scripts/mutants.py.
+"check" is one of mutants.CHECKS, or "gpu", "timeout", "died" or "import"; mistakes are the ids of the known
+mistakes whose symptoms these are. A library for scripts/drill.py and scripts/mutants.py.
 """
 
 import json
@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scripts.mutants import ROOT, Mutant
+from scripts import skeletons
+from scripts.mutants import PARTS, ROOT, Mutant
 from scripts.sandbox import Ended, Sandbox
 
 TIME_LIMIT_S = 120  # of all checks but the test file
@@ -39,15 +40,18 @@ def kernels_copy(mutant: Mutant | None = None) -> Iterator[Path]:
 
 def check(
     box: Sandbox, lesson: str, mutant: Mutant | None = None, file: Path | None = None, *,
-    tests: bool = False, gpu: bool = False, say: Callable[[str], None] = lambda stage: None,
+    level: str | None = None, tests: bool = False, gpu: bool = False,
+    say: Callable[[str], None] = lambda stage: None,
 ) -> dict:  # fmt: skip
     """The report of the first check that fails, or of success.
 
-    tests: at last, also run the lesson's test file on the function of `file`. gpu: run the problems and that
-    test file on the GPU, where nothing is traced. say: called with "problems", "compile" and "tests", as
-    they begin.
+    level: of a reader's `file`, for a lesson in parts. tests: at last, also run the lesson's test file on
+    the function of `file`. gpu: run the problems and that test file on the GPU, where nothing is traced.
+    say: called with "problems", "compile" and "tests", as they begin.
     """
     mode = "gpu" if gpu else "interpreter"
+    if lesson in PARTS:
+        return {"lesson": lesson} | _parts(box, mode, lesson, mutant, file, level, tests, say)
     arguments = [lesson, *(["--file", str(file.resolve())] if file else [])]
     with kernels_copy(mutant) as folder:
         if mutant and mutant.test:
@@ -69,6 +73,32 @@ def check(
     return {"lesson": lesson} | report
 
 
+def _parts(
+    box: Sandbox, mode: str, lesson: str, mutant: Mutant | None, file: Path | None, level: str | None,
+    tests: bool, say: Callable[[str], None],
+) -> dict:  # fmt: skip
+    """`check` of a lesson in parts: a file, a mutant, or the solution stands in for one file of kernels/."""
+    every = [skeletons.load(lesson, name).source.path for name in skeletons.levels(lesson)]
+    paths = [mutant.file] if mutant else dict.fromkeys(every)
+    if level:
+        paths = [skeletons.load(lesson, level).source.path]
+    report = {}
+    for path in paths:
+        with tempfile.TemporaryDirectory() as name:
+            source = (ROOT / path).read_text(encoding="utf-8")
+            edited = Path(name) / Path(path).name
+            edited.write_text(mutant.apply(source) if mutant else source, encoding="utf-8")
+            arguments = [lesson, "--part", path, "--file", str(file.resolve() if file else edited)]
+            for stage, option in (("problems", []), *([("tests", ["--tests"])] if tests else [])):
+                say(stage)
+                limit = TESTS_TIME_LIMIT_S if option else TIME_LIMIT_S
+                more = [*arguments, *option, *["--gpu"] * (mode == "gpu")]
+                report = run_module(box, mode, "scripts.drill_parts", more, Path(name), limit)
+                if not report["ok"]:
+                    return report
+    return report
+
+
 def run_module(
     box: Sandbox, mode: str, module: str, arguments: list[str], folder: Path, seconds: int
 ) -> dict:
@@ -79,17 +109,19 @@ def run_module(
     report = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
     if ended.status == 0 and "ok" in report:
         return report
-    return report | {"ok": False, "mistakes": []} | _end(ended, report, seconds)
+    end = _end(ended, report, seconds)
+    return report | {"ok": False, "mistakes": []} | end
 
 
 def _end(ended: Ended, report: dict, seconds: int) -> dict:
     """What it means that a process ended before its report."""
     if ended.timed_out:
         return {"check": "timeout", "message": f"not done after {seconds} s: does a loop never end?"}
+    known = report.pop("known", [])  # what it is if the process dies of an address
     if report.get("check") == "big_cache" and -ended.status in (signal.SIGSEGV, signal.SIGBUS):
         # Values, guards and accesses were right just before: only the distance of the page is new.
         message = f"the process died ({ended}) on a page whose offset passes 2**31 elements"
-        return {"message": message, "mistakes": ["l2_paged_decode/int32_page_offset"]}
+        return {"message": message, "mistakes": known}
     last = ended.stderr.strip().splitlines()[-1:] or [""]
     message = f"the process died ({ended}): {re.sub(r'/[^ ]*/', '', last[0])}"
     return {"check": "died", "message": message.removesuffix(": ")}

@@ -5,12 +5,21 @@ WORDS = {
         "loop": "fill the loop",
         "kernel": "write the kernel",
         "launcher": "write kernel and launcher",
+        "heads": "write heads, rotation and attention",
+        "latent": "write the two ways to read a latent",
+        "decode": "write prefill and a decode step",
+        "table": "write the page table",
+        "cache": "write what moves the data",
         "absent": "{file} is not there; wanted: {python} scripts/drill.py start {lesson}",
         "exists": (
             "{file} is there; `check {lesson}` checks it, `reset {lesson}` starts anew and keeps it, "
             "`start {lesson} --force` overwrites it"
         ),
         "kept": "your file is now {file}",
+        "other_level": (
+            "{file} is of level {level}; {wanted} begins with, and your file is kept:\n"
+            "  {python} scripts/drill.py reset {lesson} --level {wanted}"
+        ),
         "started": (
             "{file}: level {level}, {what}. Look for TODO, then:\n"
             "  {python} scripts/drill.py check {lesson}\n  {python} scripts/drill.py hint {lesson}"
@@ -33,12 +42,21 @@ WORDS = {
         "loop": "补全循环",
         "kernel": "写 kernel",
         "launcher": "写 kernel 和 launcher",
+        "heads": "写 head、旋转和 attention",
+        "latent": "写 latent 的两种读法",
+        "decode": "写 prefill 和一步 decode",
+        "table": "写页表",
+        "cache": "写搬数据的部分",
         "absent": "没有 {file}；先运行：{python} scripts/drill.py start {lesson}",
         "exists": (
             "{file} 已经在了；`check {lesson}` 检查它，`reset {lesson}` 重新开始并保留它，"
             "`start {lesson} --force` 覆盖它"
         ),
         "kept": "原来的文件改名为 {file}",
+        "other_level": (
+            "{file} 的级别是 {level}；要从 {wanted} 开始（原来的文件会保留）：\n"
+            "  {python} scripts/drill.py reset {lesson} --level {wanted}"
+        ),
         "started": (
             "{file}：级别 {level}，{what}。找到 TODO，然后：\n"
             "  {python} scripts/drill.py check {lesson}\n  {python} scripts/drill.py hint {lesson}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from scripts import compiled_page, drill_page
+from scripts import compiled_page, drill_page, skeletons
 from scripts.library import Library
 from scripts.listing import PageError, render, span_text, split_spec
 
@@ -103,7 +103,8 @@ def shown_files(markdown: str, kernel: str, lesson: str = "") -> set[str]:
             if kind == "line" and ":" in name:
                 paths.add(name.partition(":")[0])
             if kind == "hints":
-                paths.add(f"kernels/{name.rpartition('/')[0] or lesson}.py")
+                one, _, level = name.rpartition("/")
+                paths.add(skeletons.load(one or lesson, level).source.path)
     return paths
 
 
@@ -197,7 +198,7 @@ def _macro(m: re.Match[str], line: Line, prefix: str, page: Page, library: Libra
 def _hints(lesson: str, level: str, indent: str, page: Page) -> str:
     """The hints of a level as folded blocks, the solution in the last."""
     blocks = drill_page.hints(lesson, level, page.lang)
-    target = page.url(source_uri(f"kernels/{lesson}.py"))
+    target = page.url(source_uri(skeletons.load(lesson, level).source.path))
     title, listings = drill_page.solution(lesson, level, page.lang, target)
     blocks.append((title, "\n\n".join(_token(page, listing) for listing in listings)))
     rows = []

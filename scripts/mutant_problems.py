@@ -85,6 +85,9 @@ class RowProblem:
     def judge(self, o: torch.Tensor, lse: torch.Tensor) -> None:
         """AssertionError unless the result is as good as the tests ask for."""
         exact, exact_lse = self.expected()
+        for name, got, dtype, shape in (("o", o, self.dtype, exact.shape), ("lse", lse, torch.float32, ())):
+            wanted = f"{name} is {got.dtype} {list(got.shape)}; wanted {dtype} {list(shape)}"
+            assert (got.dtype, got.shape) == (dtype, shape), wanted
         plain = [
             (torch.softmax(self.scores[i].float(), 0)[:, None] * self.values[i].float()).sum(0)
             for i in orders(len(self.scores))
@@ -156,7 +159,7 @@ def _paged_cases() -> list[Case]:
 
 
 def _split_problems() -> list[PagedProblem]:
-    """3 splits of 5 pages are all in use, of 4 the last is empty; scores whose exp overflows."""
+    """3 splits of 5 pages are all in use, of 4 the last is empty; scores whose exp overflows; 65 splits."""
     lens = [70, 0, 3]
     return [
         PagedProblem(make_case(lens, num_kv_heads=1), 3),
@@ -165,4 +168,6 @@ def _split_problems() -> list[PagedProblem]:
         PagedProblem(make_case([20], Shape(3, 16, 16), num_kv_heads=3, kv_layout="HND", sm_scale=0.5), 2),
         PagedProblem(make_case([17, 37], PLAIN, torch.float16, num_kv_heads=1), 3),
         PagedProblem(make_case([70], num_kv_heads=1, sm_scale=50.0), 3),
+        # One split more than the combine takes in a step, and two programs of it to a row.
+        PagedProblem(make_case([1040], Shape(1, 64, 16), num_kv_heads=1), 65),
     ]

@@ -30,9 +30,11 @@ from scripts.sandbox import Sandbox, SandboxError
 
 FOLDER = ROOT / "snippets/mutants"
 LESSONS = ("online_softmax", "l2_paged_decode", "l3_split_kv_decode")  # with drills: mistakes are diagnosed
+PARTS = ("l0_shapes", "l1_paged_cache")  # with drills of one file each: a mistake gives what its mutant does
 TESTED = ("l7_fast_decode",)  # without: a mutant names the test that catches it
 SYMPTOMS = ("values", "nan", "unwritten", "silent", "crash", "refused")
-CHECKS = ("values", "poison", "tracer", "bad_table", "big_cache", "compile", "tests")  # in this order
+# In this order; the first is that of lessons in parts.
+CHECKS = ("cases", "values", "poison", "tracer", "bad_table", "big_cache", "compile", "tests")
 KEYS = {"file", "section", "symptom", "caught_by", "name", "edits"}
 RECORD = ROOT / "snippets/generated/mutants.json"
 NUMBER = re.compile(r"\d+\.\d+(?:e[-+]\d+)?|\d+e[-+]\d+")
@@ -108,12 +110,12 @@ def load(mutant_id: str) -> Mutant:
 
 def all_ids(lesson: str | None = None) -> list[str]:
     """The ids of one lesson's mutants, or of all lessons with drills, in the order of the lessons."""
-    return _ids(LESSONS if lesson is None else (lesson,))
+    return _ids(LESSONS + PARTS if lesson is None else (lesson,))
 
 
 def every_id() -> list[str]:
     """The ids of all mutants, also of lessons without a drill."""
-    return _ids(LESSONS + TESTED)
+    return _ids(LESSONS + PARTS + TESTED)
 
 
 def _ids(lessons: tuple[str, ...]) -> list[str]:
@@ -152,7 +154,7 @@ def run(name: str, lang: str) -> int:
     from scripts.diagnose import describe
     from scripts.drill_run import check
 
-    mutant = None if name in LESSONS else load(name)
+    mutant = None if name in LESSONS + PARTS else load(name)
     with Sandbox() as box:
         report = check(box, mutant.lesson if mutant else name, mutant)
     print(describe(report, lang))

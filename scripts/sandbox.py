@@ -103,9 +103,12 @@ def main() -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's, which then terminates this
     signal.signal(signal.SIGTERM, stop)
-    import pytest  # noqa: F401
-    import torch
-    import triton.experimental.gluon  # noqa: F401, the first launch imports it
+    try:
+        import pytest  # noqa: F401
+        import torch
+        import triton.experimental.gluon  # noqa: F401, the first launch imports it
+    except ImportError as error:
+        sys.exit(f"{error}; `make drill` installs what is wanted, and .venv/bin/python has it")
 
     torch.testing.assert_close(torch.zeros(1), torch.zeros(1))  # imports as much again as torch
     for line in sys.stdin:

@@ -3,10 +3,11 @@
     python scripts/skeletons.py            write snippets/drills/*.py
     python scripts/skeletons.py --check    fail where such a file is not what would be written
 
-snippets/drills/<lesson>.toml says what is taken out of kernels/<lesson>.py, and has the hints. `drop` is
-what the drill does without; [[<level>.cut]] is what the reader writes at a level, with the TODO left in its
-place. Lines are given by the markers that the kernel has: "region page_loop", "#: loop", the text of a line
-alone, or "FIRST .. LAST" from the first line of one to the last of the other.
+snippets/drills/<lesson>.toml says what is taken out of kernels/<lesson>.py, or of the `file` of a level, and
+has the hints. `drop` is what the drill, or a level, does without; [[<level>.cut]] is what the reader writes
+at a level, with the TODO left in its place. Lines are given by the markers that the kernel has:
+"region page_loop", "#: loop", the text of a line alone, or "FIRST .. LAST" from the first line of one to the
+last of the other.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from scripts.generated import write_or_check
 from scripts.listing import PageError, Source, Span, read_source
 
 FOLDER = ROOT / "snippets/drills"
-LEVELS = ("loop", "kernel", "launcher")  # each asks for all that the one before asks for, and more
+LEVELS = ("loop", "kernel", "launcher")  # of a lesson that is one kernel: each asks for more than the last
 LANGS = ("zh", "en")
 TODO = re.compile(r"\s*# (TODO: |  )")  # a line of a TODO; other comments have one space
 
@@ -47,7 +48,7 @@ class Skeleton:
     @property
     def path(self) -> str:
         """The skeleton's file, from the root."""
-        level = "" if self.level == LEVELS[0] else f"_{self.level}"
+        level = "" if self.level == levels(self.lesson)[0] else f"_{self.level}"
         return f"snippets/drills/{self.lesson}{level}.py"
 
     def text(self) -> str:
@@ -89,22 +90,32 @@ class Skeleton:
 def load(lesson: str, level: str) -> Skeleton:
     """A level of a lesson; PageError naming what is wrong with its table or its kernel."""
     path = f"snippets/drills/{lesson}.toml"
-    if not (ROOT / path).is_file():
-        raise PageError(f"no drill {lesson!r}; wanted one of: {', '.join(lessons())}")
-    tables = tomllib.loads((ROOT / path).read_text(encoding="utf-8"))
-    if level not in LEVELS or level not in tables:
-        raise PageError(f"{path} has no level {level!r}; wanted one of: {', '.join(LEVELS)}")
-    table = tables[level]
+    tables = _tables(lesson)
+    if level not in levels(lesson):
+        raise PageError(f"{path} has no level {level!r}; wanted one of: {', '.join(levels(lesson))}")
+    table = {"drop": tables.get("drop", [])} | tables[level]
     try:
-        source = read_source(ROOT, f"kernels/{lesson}.py")
+        source = read_source(ROOT, table.get("file", f"kernels/{lesson}.py"))
         cuts = sorted((_span(source, cut["lines"]), cut.get("todo", "").strip()) for cut in table["cut"])
-        drops = tuple(_span(source, lines) for lines in tables["drop"])
+        drops = tuple(_span(source, lines) for lines in table["drop"])
         hints = tuple({lang: hint[lang].strip() for lang in LANGS} for hint in table["hints"])
     except PageError as error:
         raise PageError(f"{path}, {level}: {error}") from error
     except KeyError as error:
         raise PageError(f"{path}, {level}: no {error}") from error
     return Skeleton(lesson, level, source, tuple(cuts), drops, hints)
+
+
+def levels(lesson: str) -> list[str]:
+    """The levels of a lesson, easiest first; PageError if it has no drill."""
+    return [name for name, table in _tables(lesson).items() if isinstance(table, dict)]
+
+
+def _tables(lesson: str) -> dict:
+    path = ROOT / f"snippets/drills/{lesson}.toml"
+    if not path.is_file():
+        raise PageError(f"no drill {lesson!r}; wanted one of: {', '.join(lessons())}")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def _span(source: Source, lines: str) -> Span:
@@ -136,9 +147,10 @@ def lessons() -> list[str]:
 
 
 def hints(lesson: str, level: str, lang: str) -> list[str]:
-    """The hints of a level as Markdown: its own, then those of the easier levels, which it contains."""
-    easier = LEVELS[: LEVELS.index(level) + 1]
-    return [hint[lang] for name in reversed(easier) for hint in load(lesson, name).hints]
+    """The hints of a level as Markdown: its own, then those of the easier levels that it contains."""
+    one, names = load(lesson, level), levels(lesson)
+    easier = (load(lesson, name) for name in reversed(names[: names.index(level) + 1]))
+    return [hint[lang] for part in easier if part.source.path == one.source.path for hint in part.hints]
 
 
 def main() -> int:
@@ -149,7 +161,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; fail where a file differs")
     check = parser.parse_args().check
     try:
-        all_levels = [load(lesson, level) for lesson in lessons() for level in LEVELS]
+        all_levels = [load(lesson, level) for lesson in lessons() for level in levels(lesson)]
     except PageError as error:
         print(error, file=sys.stderr)
         return 2

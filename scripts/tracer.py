@@ -71,7 +71,7 @@ class _Recorder:
     def access(self, op: str, ptr, mask, carry_out):
         """Record one access, and carry out its lanes that are in bounds: carry_out(real pointers, mask)."""
         address = ptr.data.astype(np.int64)
-        active = np.broadcast_to(mask, address.shape)
+        active = np.broadcast_to(mask, address.shape).astype(bool)  # a scalar's, once splat, is int32
         if not active.any():
             return carry_out(ptr, active)
         windows = (address[active] + (1 << _WINDOW_BITS - 1)) >> _WINDOW_BITS

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from scripts import drill_run, mutants, skeletons
+from scripts.diagnose import describe
 from scripts.drill_run import check
 from scripts.mutants import LESSONS
 from tests.helpers.mode import gpu_only, interpreter_only
@@ -151,6 +152,11 @@ READERS = {
         "o is torch.float32 [3, 1, 32]",
     ),
     "def paged_decode(q, *args, **kwargs): return q.half(), q[:, :, 0]": ("values", "o is torch.float16"),
+    "def paged_decode(q, *args, **kwargs): return q, q, q": ("values", "returned a tuple of 3; wanted two"),
+    "def paged_decode(q, *args, **kwargs): return q.to('meta'), q": (
+        "values",
+        "with a tensor on meta; wanted",
+    ),
     "import os\ndef paged_decode(*args, **kwargs): os._exit(3)": ("died", "exit status 3"),
     "import os\ndef paged_decode(*args, **kwargs): os.abort()": ("died", "killed by SIGABRT"),
     "import torch\ndef paged_decode(*args, **kwargs): return torch.zeros(2**34)": (
@@ -214,3 +220,88 @@ def test_a_store_outside_harms_nobody_and_gets_a_message(store, kind, message, c
     report = checked("l2_paged_decode", wrong)
     assert (report["check"], report["mistakes"]) == (kind, [])
     assert message in report["message"]
+
+
+def edited(lesson: str, *edits: tuple[str, str]) -> str:
+    """The answer with some lines changed."""
+    text = answer(lesson)
+    for old, new in edits:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("edit", "what", "message"),
+    [
+        (("(o, lse[0]) if", "(o, lse) if"), "lse", "lse is torch.float32 [1]; wanted torch.float32 []"),
+        (
+            ("(o, lse[0]) if", "(o[None], lse[0]) if"),
+            "o",
+            "o is torch.float32 [1, 1]; wanted torch.float32 [1]",
+        ),
+        (
+            ("torch.empty(1, dtype=torch.float32", "torch.empty(1, dtype=torch.float16"),
+            "lse",
+            "lse is torch.float16 []; wanted torch.float32 []",
+        ),
+    ],
+)
+def test_another_shape_is_told_without_values(edit, what, message, checked):
+    report = checked("online_softmax", edited("online_softmax", edit))
+    assert (report["check"], report["message"], report["what"]) == ("values", message, what)
+    assert "index" not in report and report["got"] in message
+
+
+def test_what_is_read_past_the_end_is_no_masked_score(checked):
+    """In the interpreter it reads 0, the symptom of a known mistake; the access is told, too."""
+    edit = 'scores_ptr + offs_n, mask=mask_n, other=-float("inf")', "scores_ptr + offs_n"
+    report = checked("online_softmax", edited("online_softmax", edit))
+    assert (report["check"], report["mistakes"]) == ("values", [])
+    assert report["also"].startswith("load of scores_ptr [5] by program (0, 0, 0)")
+    assert "3 lanes outside it, at element offsets [5, 6, 7]" in describe(report)
+
+
+def test_what_a_file_prints_in_the_case_that_fails_is_shown(checked):
+    """And nothing of the cases before it, nor of those after."""
+    call = "    _online_softmax_kernel[(1,)]("
+    edits = (
+        (call, "    print('scores', len(scores))\n" + call),
+        ("l_safe = tl.where(l_i > 0, l_i, 1.0)", "l_safe = l_i"),
+    )
+    report = checked("online_softmax", edited("online_softmax", *edits))
+    assert "scores [5]" in report["case"] and report["printed"] == ["scores 5"]
+    assert describe(report).endswith("what your file printed in this case:\n    scores 5")
+    assert "printed" not in checked("online_softmax", skeletons.load("online_softmax", "loop").text())
+
+
+def test_more_splits_than_a_step_of_the_combine(checked):
+    """65 of them: the step of 64 is one of two."""
+    report = checked(
+        "l3_split_kv_decode",
+        edited("l3_split_kv_decode", ("in range(0, num_splits, BLOCK_S)", "in range(0, 1, BLOCK_S)")),
+    )
+    assert (report["check"], report["mistakes"]) == ("values", []) and "num_splits=65" in report["case"]
+
+
+def test_lse_stored_by_every_program_of_the_combine_is_no_padding(checked):
+    text = answer("l3_split_kv_decode")
+    wrong = text.replace("if tl.program_id(2) == 0:", "if tl.program_id(2) >= 0:")
+    assert wrong != text
+    report = checked("l3_split_kv_decode", wrong)
+    assert (report["check"], report["mistakes"]) == ("tracer", [])
+    assert "1 elements of lse_ptr written more than once" in report["message"]
+
+
+def test_a_loop_of_ones_own_in_l3_is_checked_on_a_large_cache(checked):
+    mutant = mutants.load("l2_paged_decode/int32_page_offset")
+    source = mutant.apply((mutants.ROOT / mutant.file).read_text(encoding="utf-8"))
+    functions = [
+        re.search(rf"@triton\.jit\ndef {name}\(.*?(?=\n\n\n|\Z)", source, re.S)[0]
+        for name in ("_load_k_transposed", "attend_pages")
+    ]
+    text = edited("l3_split_kv_decode", ("import attend_pages, launch", "import launch"))
+    report = checked(
+        "l3_split_kv_decode", text.replace("@triton.jit", "\n\n\n".join([*functions, "@triton.jit"]), 1)
+    )
+    assert (report["check"], report["mistakes"]) == ("big_cache", [mutant.id])

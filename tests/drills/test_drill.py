@@ -169,6 +169,54 @@ sys.exit(drill.main(["check", "online_softmax"]))
 """
 
 
+def test_a_python_without_torch_gets_a_message(capfd):
+    code = "import sys; sys.modules['torch'] = None; from scripts import sandbox; sandbox.main()"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=skeletons.ROOT, check=False)
+    assert ended.returncode == 1
+    err = capfd.readouterr().err
+    assert "torch" in err and "`make drill` installs" in err and "Traceback" not in err
+
+
+HINT = CHECK.replace('"check", "online_softmax"', '"hint", "online_softmax"')
+
+
+def test_a_reader_of_the_output_may_stop_early(mine):
+    """`hint | head`, where head has gone before there is anything to print."""
+    code = HINT.replace("sys.exit(drill.main(", "sys.exit(drill.piped(")
+    command = [sys.executable, "-c", code, str(mine.parent)]
+    with subprocess.Popen(
+        command, cwd=skeletons.ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as hint:
+        hint.stdout.close()
+        assert hint.stderr.read() == "" and hint.wait() == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"l2_paged_decode": 3}', '{"l2_paged_decode": {"level": "no"}}']
+)
+def test_a_damaged_memory_is_none(text, mine, capsys):
+    mine.mkdir()
+    (mine / ".drills.json").write_text(text)
+    assert run("hint", LESSON) == 0
+    assert skeletons.hints(LESSON, "loop", "en")[0] in capsys.readouterr().out
+
+
+def test_a_place_that_cannot_be_written_is_named(mine, capsys):
+    mine.write_text("a file, not a folder")
+    assert run("start", LESSON) == 2
+    assert str(mine) in capsys.readouterr().err
+
+
+def test_another_level_than_the_files_is_said(mine, capsys):
+    run("start", "online_softmax", "--level", "kernel")
+    capsys.readouterr()
+    assert run("go", "online_softmax", "--level", "loop") == 1
+    assert "online_softmax.py is of level kernel" in (out := capsys.readouterr().out)
+    assert "reset online_softmax --level loop" in out
+    run("go", "online_softmax", "--level", "kernel")
+    assert "reset" not in capsys.readouterr().out
+
+
 def test_an_interrupt_ends_all_without_a_word(mine):
     """Ctrl-C: the file that never ends, its server and the command itself."""
     run("start", "online_softmax")

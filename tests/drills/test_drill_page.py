@@ -78,6 +78,7 @@ def test_ids_are_unique_with_all_levels_on_one_page():
 def test_what_shows_the_solution_needs_its_source_page():
     assert shown_files("{{ hints:loop }}", "", "online_softmax") == {"kernels/online_softmax.py"}
     assert shown_files("{{ hints:l2_paged_decode/loop }}", "") == {"kernels/l2_paged_decode.py"}
+    assert shown_files("{{ hints:table }}", "", "l1_paged_cache") == {"kernels/l1_page_table.py"}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_a_mutant_that_was_never_run_is_an_error(monkeypatch):
 
 
 @langs
-@pytest.mark.parametrize("lesson", mutants.LESSONS + mutants.TESTED)
+@pytest.mark.parametrize("lesson", mutants.LESSONS + mutants.PARTS + mutants.TESTED)
 def test_the_lesson_shows_every_mutant_of_it_once(lesson, lang):
     text = "".join(sections(lang, lesson).values())
     shown = re.findall(r"^\{\{ pitfall:(\w+) \}\}$", text, re.MULTILINE)

@@ -21,7 +21,7 @@ def reports(request):
     ]
 
     def run(box: Sandbox, checked: str) -> dict:
-        mutant = None if checked in mutants.LESSONS else mutants.load(checked)
+        mutant = None if checked in mutants.LESSONS + mutants.PARTS else mutants.load(checked)
         return check(box, checked.partition("/")[0], mutant)
 
     with Sandbox() as even, Sandbox() as odd, ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
@@ -45,7 +45,7 @@ def test_a_mutant_is_caught_and_named_and_the_page_shows_it(checked, reports):
     assert mutants.is_same(report, shown), (report, shown, "mends it: python scripts/mutants.py record")
 
 
-@pytest.mark.parametrize("checked", mutants.LESSONS)
+@pytest.mark.parametrize("checked", mutants.LESSONS + mutants.PARTS)
 def test_the_solution_passes(checked, reports):
     assert reports[checked].result() == {"lesson": checked, "ok": True}
 
@@ -129,7 +129,7 @@ def test_a_stale_record_is_named_and_digits_alone_make_none(tmp_path, monkeypatc
 @pytest.mark.parametrize("mutant_id", ALL)
 def test_a_mutant_edits_a_lesson_file_and_registers_no_op(mutant_id):
     mutant = mutants.load(mutant_id)
-    start = mutant.lesson.partition("_")[0] if mutant.test else mutant.lesson
+    start = mutant.lesson if mutant.lesson in mutants.LESSONS else mutant.lesson.partition("_")[0]
     assert mutant.file.startswith(f"kernels/{start}") and bool(mutant.test) == (
         mutant.lesson in mutants.TESTED
     )
@@ -140,6 +140,8 @@ def test_a_mutant_edits_a_lesson_file_and_registers_no_op(mutant_id):
 
 def test_every_file_of_the_folder_is_a_mutant():
     files = [
-        path for lesson in mutants.LESSONS + mutants.TESTED for path in (mutants.FOLDER / lesson).rglob("*")
+        path
+        for lesson in mutants.LESSONS + mutants.PARTS + mutants.TESTED
+        for path in (mutants.FOLDER / lesson).rglob("*")
     ]
     assert sorted(str(path.relative_to(mutants.FOLDER).with_suffix("")) for path in files) == sorted(ALL)

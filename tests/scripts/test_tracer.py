@@ -54,6 +54,13 @@ def _far_kernel(out_ptr, x_ptr, offset):
 
 
 @triton.jit
+def _flag_kernel(out_ptr, flag_ptr, n, BLOCK: tl.constexpr):
+    """A mask of a block and a scalar together."""
+    offs = tl.arange(0, BLOCK)
+    tl.store(out_ptr + offs, tl.zeros([BLOCK], tl.float32), mask=(offs < n) & (tl.load(flag_ptr) >= 0))
+
+
+@triton.jit
 def _atomic_kernel(out_ptr, n, BLOCK: tl.constexpr):
     offs = tl.arange(0, BLOCK)
     tl.atomic_add(out_ptr + offs, tl.full([BLOCK], 1.0, tl.float32), mask=offs < n)
@@ -235,3 +242,12 @@ def test_outside_the_interpreter(monkeypatch):
     monkeypatch.setattr(triton.knobs.runtime, "interpret", False)
     with pytest.raises(RuntimeError, match="TRITON_INTERPRET=1"), trace():
         pass
+
+
+@pytest.mark.parametrize("flag", [3, -1])
+def test_a_scalar_may_be_part_of_a_mask(flag):
+    out = torch.ones(8)
+    with trace() as t:
+        _flag_kernel[(1,)](out, torch.tensor([flag], dtype=torch.int64), 5, BLOCK=8)
+    assert out.tolist() == ([0] * 5 + [1] * 3 if flag >= 0 else [1] * 8)
+    assert sum(len(a.coordinates[0]) for a in t.writes("out_ptr")) == (5 if flag >= 0 else 0)
