@@ -58,9 +58,10 @@ def test_numbers_of_splits_agree(decode, num_splits):
 
 
 @forms
-def test_more_splits_than_a_step_of_the_combine_takes(decode):
-    """19 of one page each; 16 is a step of the un-normalised combine, and head_dim is another number."""
-    assert_right(decode, make_case([300], PLAIN, num_kv_heads=1), num_splits=19)
+@pytest.mark.parametrize(("num_splits", "seq_len"), [(19, 300), (65, 1037)])
+def test_more_splits_than_a_step_of_the_combine_takes(decode, num_splits, seq_len):
+    """One page each; the un-normalised combine takes 16 a step, L3's 64, and head_dim is another number."""
+    assert_right(decode, make_case([seq_len], PLAIN, num_kv_heads=1), num_splits=num_splits)
 
 
 @dtypes
