@@ -1,7 +1,6 @@
 """Name what a lesson lacks. A lesson is any page docs/<lang>/lessons/<lesson>.md; all else has its name.
 
-A lesson with a skeleton, snippets/drills/<lesson>.py, also has a problem page, and an interview page if
-kernels/<lesson>.py is a Triton kernel.
+A lesson with a skeleton, snippets/drills/<lesson>.py, also has a problem page and an interview page.
 
 python scripts/check_lessons.py
 """
@@ -62,12 +61,8 @@ def missing_of_drill(lesson: str, root: Path = ROOT) -> list[str]:
         nav = (root / config).read_text(encoding="utf-8")
         lesson_page = root / f"docs/{lang}/lessons/{lesson}.md"
         text = lesson_page.read_text(encoding="utf-8") if lesson_page.is_file() else ""
-        kernel = root / f"kernels/{lesson}.py"
-        is_kernel = kernel.is_file() and "@triton.jit" in kernel.read_text(encoding="utf-8")
         for folder in DRILL_PAGES:
             page = f"{folder}/{lesson}.md"
-            if folder == "interviews" and not is_kernel and not (root / f"docs/{lang}/{page}").is_file():
-                continue
             if not (root / f"docs/{lang}/{page}").is_file():
                 lacks.append(f"no docs/{lang}/{page}, though snippets/drills/{lesson}.py is there")
                 continue

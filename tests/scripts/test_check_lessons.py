@@ -37,10 +37,9 @@ def test_a_new_page_is_told_all_that_it_lacks(tmp_path):
 def test_a_drilled_lesson_without_its_pages_is_named(tmp_path):
     for config in ("mkdocs.yml", "mkdocs.en.yml"):
         (tmp_path / config).write_text("lessons/l9_new.md")
-    files = ("snippets/drills/l9_new.py", "docs/zh/lessons/l9_new.md", "docs/zh/problems/l9_new.md")
-    for file in (*files, "kernels/l9_new.py"):
+    for file in ("snippets/drills/l9_new.py", "docs/zh/lessons/l9_new.md", "docs/zh/problems/l9_new.md"):
         (tmp_path / file).parent.mkdir(parents=True)
-        (tmp_path / file).write_text("@triton.jit\n")
+        (tmp_path / file).write_text("x = 1\n")
     wanted = [
         "problems/l9_new.md is not in the nav of mkdocs.yml",
         "no link to ../problems/l9_new.md in docs/zh/lessons/l9_new.md",
@@ -50,8 +49,6 @@ def test_a_drilled_lesson_without_its_pages_is_named(tmp_path):
     ]
     assert missing_of_drill("l9_new", tmp_path) == wanted
     assert set(wanted) <= set(missing("l9_new", tmp_path))
-    (tmp_path / "kernels/l9_new.py").write_text("x = 1\n")  # no kernel: no interview about one
-    assert missing_of_drill("l9_new", tmp_path) == [row for row in wanted if "interviews" not in row]
 
 
 def test_a_lesson_without_a_skeleton_needs_no_such_pages(tmp_path):
