@@ -75,10 +75,12 @@ def test_without_a_gpu_there_is_no_check_on_one(checked):
 
 
 # Right for every small problem, and not for what the test file begins with.
-WRONG_FOR_64 = """
-def {0}(q, *args, **kwargs):
-    result = _right(q, *args, **kwargs)
-    return (result[0] * 1.5, result[1]) if q.shape[-1] == 64 else result
+# Groups of 8 are in the lessons' test files, and in none of the small problems.
+WRONG_FOR_GROUPS_OF_8 = """
+def {0}(q, k_cache, *args, **kwargs):
+    result = _right(q, k_cache, *args, **kwargs)
+    num_kv_heads = k_cache.shape[1 if kwargs.get("kv_layout") == "HND" else 2]
+    return (result[0] * 1.5, result[1]) if q.shape[1] == 8 * num_kv_heads else result
 """
 
 
@@ -86,7 +88,7 @@ def {0}(q, *args, **kwargs):
     ("lesson", "name"), [("l2_paged_decode", "paged_decode"), ("l3_split_kv_decode", "split_kv_decode")]
 )
 def test_the_lessons_own_test_file_runs_on_the_function_of_the_file(lesson, name, checked):
-    text = answer(lesson).replace(f"def {name}(", "def _right(") + WRONG_FOR_64.format(name)
+    text = answer(lesson).replace(f"def {name}(", "def _right(") + WRONG_FOR_GROUPS_OF_8.format(name)
     report = checked(lesson, text, tests=True)
     assert (report["check"], report["mistakes"]) == ("tests", [])
     assert report["case"].startswith(f"tests/kernels/test_{lesson}.py::test_shapes")

@@ -1,5 +1,6 @@
 """The command line: files in mine/ are never lost, hints come one by one, both languages; the kill score."""
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -226,9 +227,13 @@ def test_an_interrupt_ends_all_without_a_word(mine):
         command, cwd=skeletons.ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as check:
         check.stdout.readline()  # the first stage is announced
-        time.sleep(6)
-        check.send_signal(signal.SIGINT)
-        assert check.wait(20) == 130 and check.stderr.read() == ""
+        for _ in range(5):  # on a busy machine one may come before there is anything to end
+            time.sleep(6)
+            check.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                check.wait(3)
+                break
+        assert check.returncode == 130 and check.stderr.read() == ""
 
 
 def test_starting_a_drill_imports_no_torch():
