@@ -1,0 +1,3 @@
+"""What PyTorch says of its build: neither CUDA nor ROCm."""
+
+cuda = hip = None
