@@ -8,7 +8,7 @@ scripts/drill.py, scripts/mutants.py and the pages; `describe` needs no torch.
 import re
 from collections.abc import Iterable
 
-from scripts import mutants
+from scripts import mutant_files
 
 # Signs beside values: memory never written; stores outside a tensor's own elements or over another
 # program's; foreign table entries read; page 0 read for an id of -1; offsets past 2**31; instructions.
@@ -80,6 +80,7 @@ WORDS = {
         "bad_table": "a block table with an entry of -1",
         "big_cache": "a cache whose offsets pass 2**31",
         "compile": "compiled for sm_90",
+        "warnings": "Triton's front end, for sm_90",
         "tests": "the lesson's test file", "gpu": "a GPU",
         "timeout": "the time limit", "died": "running to the end", "import": "importing the file",
     },
@@ -95,6 +96,7 @@ WORDS = {
         "bad_table": "block table 里有一项 -1",
         "big_cache": "偏移超过 2**31 的大 cache",
         "compile": "为 sm_90 编译",
+        "warnings": "Triton 前端（目标 sm_90）",
         "tests": "本课的测试文件", "gpu": "GPU",
         "timeout": "时间上限", "died": "运行到底", "import": "导入文件",
     },
@@ -102,7 +104,7 @@ WORDS = {
 
 
 def describe(report: dict, lang: str = "en") -> str:
-    """A report of scripts/drill_run.py for a reader; messages themselves are English."""
+    """A report of scripts/drill_run.py, or of the page, for a reader; messages themselves are English."""
     words = WORDS[lang]
     colon = words["is"]
     if report["ok"]:
@@ -114,7 +116,7 @@ def describe(report: dict, lang: str = "en") -> str:
     if report.get("printed"):
         rows += [f"  {words['printed']}{colon}".rstrip(), *(f"    {row}" for row in report["printed"])]
     for mutant_id in report["mistakes"]:
-        mutant = mutants.load(mutant_id)
+        mutant = mutant_files.load(mutant_id)
         page = f"docs/{lang}/lessons/{mutant.lesson}.md#{mutant.section}"
         rows += [
             f"{words['mistake']} {mutant_id}{colon}{mutant.name[lang]}",

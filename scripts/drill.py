@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(1, str(ROOT))  # `scripts`, from anywhere
 
-from scripts import mutants, skeletons
+from scripts import mutant_files, skeletons
 from scripts.diagnose import describe
 from scripts.drill_run import check
 from scripts.drill_score import score
@@ -181,7 +181,7 @@ def main(arguments: list[str] | None = None) -> int:
         return getattr(drill, args.command)()
     except BrokenPipeError:
         raise
-    except (DrillError, PageError, mutants.MutantError, SandboxError, OSError) as error:
+    except (DrillError, PageError, mutant_files.MutantError, SandboxError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -203,7 +203,7 @@ def _parser() -> argparse.ArgumentParser:
     }
     for name, text in helps.items():
         command = commands.add_parser(name, help=text, description=text)
-        command.add_argument("lesson", choices=mutants.LESSONS + mutants.PARTS)
+        command.add_argument("lesson", choices=mutant_files.LESSONS + mutant_files.PARTS)
         command.add_argument("--lang", choices=skeletons.LANGS, help="default: as before, or the locale's")
         if name in ("start", "reset", "go"):
             command.add_argument("--level", help="default: as before, or the easiest: loop, for a kernel")

@@ -1,6 +1,6 @@
 """The small cases of lesson L0's drill: heads, rotation, attention, the latent, and a model over a cache.
 
-A library for scripts/drill_parts.py. All of it in float64, so that what differs is wrong and not rounded.
+A library for scripts/part_checks.py. All of it in float64, so that what differs is wrong and not rounded.
 """
 
 from collections.abc import Iterator
@@ -9,9 +9,8 @@ import torch
 
 from kernels import l0_mla, l0_shapes, l0_small_model
 from kernels.l1_paged_cache import PagedKVCache
-from scripts.drill_parts import Part
+from scripts.part_checks import Part
 from tests.helpers import l0_weights
-from tests.kernels import test_l0_mla, test_l0_shapes, test_l0_small_model  # noqa: F401, theirs are replaced
 
 Steps = Iterator[tuple[str, object]]
 F64 = torch.float64

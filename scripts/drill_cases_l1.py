@@ -1,6 +1,6 @@
 """The small cases of lesson L1's drill: who has which page, what is in it, and where the kernel writes.
 
-A library for scripts/drill_parts.py. Which free page is taken is nobody's business: cases tell what a
+A library for scripts/part_checks.py. Which free page is taken is nobody's business: cases tell what a
 sequence holds, not where.
 """
 
@@ -8,13 +8,11 @@ from collections.abc import Iterator
 
 import torch
 
-from scripts.drill_parts import Part
+from scripts.part_checks import Part
 from scripts.trace_record import TraceError
 from scripts.tracer import trace
-from tests.helpers import l1_big_write
+from tests.helpers import l1_big_write, l1_cache, l1_write
 from tests.helpers.mode import ON_GPU
-from tests.kernels import test_l1_paged_cache as cache_tests
-from tests.kernels import test_l1_paged_write as write_tests
 
 Steps = Iterator[tuple[str, object]]
 
@@ -23,7 +21,7 @@ class Play:
     """A cache, and the tokens that each sequence should hold: 100, 101, ... of the first, 200, ..."""
 
     def __init__(self, num_pages: int, page_size: int = 4, kv_layout: str = "NHD") -> None:
-        self.cache = cache_tests.new_cache(num_pages, page_size, kv_layout)
+        self.cache = l1_cache.new_cache(num_pages, page_size, kv_layout)
         self.count = 0
 
     def allocate(self, num_tokens: int) -> int:
@@ -38,13 +36,13 @@ class Play:
 
     def write(self, slots: torch.Tensor) -> None:
         """New numbers, in these slots."""
-        cache_tests.write_all(self.cache, [self.count + i for i in range(len(slots))], slots)
+        l1_cache.write_all(self.cache, [self.count + i for i in range(len(slots))], slots)
         self.count += len(slots)
 
     def holds(self, **seqs: int) -> Steps:
         """What each of these sequences holds, in its last layer, and how many pages are free."""
         for name, seq in seqs.items():
-            k = self.cache.read(cache_tests.NUM_LAYERS - 1, seq)["k"]
+            k = self.cache.read(l1_cache.NUM_LAYERS - 1, seq)["k"]
             yield f"what {name} holds", [f"{x:g}" for x in ((k[:, 0, 0] / 2 - 1) / 10).tolist()]
         yield "the number of free pages", self.cache.table.num_free
 
@@ -120,7 +118,7 @@ def no_page_for_the_copy() -> Steps:
 
 def tables() -> Steps:
     """Block table and lengths of a batch: rows of 3, 0 and 1 pages."""
-    cache = cache_tests.new_cache(6, 4)
+    cache = l1_cache.new_cache(6, 4)
     seqs = [cache.allocate(num_tokens) for num_tokens in (9, 0, 4)]
     rows = [cache.table.pages(seq) for seq in seqs]
     table = cache.block_table(seqs)
@@ -133,13 +131,13 @@ def tables() -> Steps:
 
 def written(slots: list[int], kv_layout: str, **options) -> Steps:
     """The caches after a write, guard pages included, and what it accesses outside its tensors."""
-    call = write_tests.Write(slots, kv_layout=kv_layout, **options)
+    call = l1_write.Write(slots, kv_layout=kv_layout, **options)
     if ON_GPU:
-        found = call.run(write_tests.write_kv)
+        found = call.run(l1_write.write_kv)
         outside = "nothing"
     else:
         with trace() as t:
-            found = call.run(write_tests.write_kv)
+            found = call.run(l1_write.write_kv)
         try:
             t.assert_in_bounds()
             outside = "nothing"

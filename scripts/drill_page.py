@@ -7,10 +7,10 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import DiffLexer
 
-from scripts import mutants, skeletons
+from scripts import mutant_files, skeletons
 from scripts.diagnose import describe
 from scripts.listing import PageError, render
-from scripts.mutants import Mutant
+from scripts.mutant_files import Mutant
 
 WORDS = {
     "zh": {
@@ -63,12 +63,12 @@ def pitfall(mutant_id: str, lang: str) -> str:
 def _found(mutant_id: str) -> tuple[Mutant, dict]:
     """A mutant, and the committed report of its run."""
     try:
-        one = mutants.load(mutant_id)
-    except mutants.MutantError as error:
+        one = mutant_files.load(mutant_id)
+    except mutant_files.MutantError as error:
         raise PageError(str(error)) from error
-    report = mutants.recorded().get(mutant_id)
+    report = mutant_files.recorded().get(mutant_id)
     if report is None:
-        path = mutants.RECORD.relative_to(mutants.ROOT)
+        path = mutant_files.RECORD.relative_to(mutant_files.ROOT)
         raise PageError(f"{path} has no {mutant_id!r}; run: python scripts/mutants.py record")
     return one, report
 

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scripts import skeletons
-from scripts.mutants import PARTS, ROOT, Mutant
-from scripts.sandbox import Ended, Sandbox
+from scripts import drill_levels
+from scripts.mutant_files import PARTS, ROOT, Mutant
+from scripts.sandbox import Ended, Limits, Sandbox
 
 TIME_LIMIT_S = 120  # of all checks but the test file
 TESTS_TIME_LIMIT_S = 600
@@ -60,7 +60,7 @@ def check(
             return {"lesson": lesson} | report
         say("problems")
         first = [*arguments, *["--gpu"] * gpu]
-        report = run_module(box, mode, "scripts.mutant_checks", first, folder, TIME_LIMIT_S)
+        report = run_module(box, mode, "scripts.drill_kernel", first, folder, TIME_LIMIT_S)
         if report["ok"] and not gpu:
             say("compile")
             launches = folder / "launches.json"
@@ -78,10 +78,10 @@ def _parts(
     tests: bool, say: Callable[[str], None],
 ) -> dict:  # fmt: skip
     """`check` of a lesson in parts: a file, a mutant, or the solution stands in for one file of kernels/."""
-    every = [skeletons.load(lesson, name).source.path for name in skeletons.levels(lesson)]
+    every = [drill_levels.file_of(lesson, name) for name in drill_levels.levels(lesson)]
     paths = [mutant.file] if mutant else dict.fromkeys(every)
     if level:
-        paths = [skeletons.load(lesson, level).source.path]
+        paths = [drill_levels.file_of(lesson, level)]
     report = {}
     for path in paths:
         with tempfile.TemporaryDirectory() as name:
@@ -105,7 +105,7 @@ def run_module(
     """Run a module that writes its progress and its report to --out; what it said, or how it ended."""
     out = folder / "report.json"
     out.unlink(missing_ok=True)
-    ended = box.run(mode, module, [*arguments, "--out", str(out)], folder, seconds)
+    ended = box.run(mode, module, [*arguments, "--out", str(out)], folder, Limits(seconds))
     report = json.loads(out.read_text(encoding="utf-8")) if out.exists() else {}
     if ended.status == 0 and "ok" in report:
         return report

@@ -7,10 +7,10 @@ not end.
 
 from pathlib import Path
 
-from scripts import mutants
+from scripts import mutant_files
 from scripts.drill_run import TIME_LIMIT_S, kernels_copy, run_module
 from scripts.drill_words import WORDS
-from scripts.mutants import Mutant
+from scripts.mutant_files import Mutant
 from scripts.sandbox import Sandbox
 
 
@@ -32,7 +32,7 @@ def score(box: Sandbox, lesson: str, file: Path, lang: str) -> int:
         print(words["score_not_right"], report.get("case") or report["check"], report["message"], sep="\n  ")
         return 2
     print(words["score_solution"].format(passed=report["passed"]), flush=True)
-    survivors, found = [], [mutants.load(mutant_id) for mutant_id in mutants.all_ids(lesson)]
+    survivors, found = [], [mutant_files.load(mutant_id) for mutant_id in mutant_files.all_ids(lesson)]
     for mutant in found:
         report = outcome(box, lesson, file, mutant)
         if report["ok"]:

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 import tests.helpers.mode  # noqa: F401, it says where triton runs, before anything is decorated
-from scripts.mutant_checks import FUNCTIONS, load_function, write
+from scripts.drill_child import FUNCTIONS, load_function, write
 from scripts.mutant_findings import shortened
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -13,9 +13,12 @@ import inspect
 import json
 import sys
 from pathlib import Path
-from unittest import mock
+
+from scripts.drill_child import load_file
+from scripts.patching import patched
 
 OPTIONS = ("num_warps", "num_stages")
+SMALL_TILE, TF32 = "l2_paged_decode/tile_of_8_tokens", "l2_paged_decode/tf32"  # what only a compiler tells
 
 
 def recorded_launches(lesson: str, function) -> list[dict]:
@@ -40,7 +43,7 @@ def recorded_launches(lesson: str, function) -> list[dict]:
         })  # fmt: skip
         return execute(executor, *args, **kwargs)
 
-    with mock.patch.object(GridExecutor, "__call__", recording):
+    with patched(GridExecutor, "__call__", recording):
         compiled_problem(lesson).run(function)
     return launches
 
@@ -66,8 +69,6 @@ def compile_check(launches: list[dict], file: Path | None) -> dict:
     from triton.compiler import ASTSource
 
     if file is not None:
-        from scripts.mutant_checks import load_file
-
         load_file(file)  # as "readers_kernel", so that launches find it
     for launch in {(launch["module"], launch["kernel"]): launch for launch in launches}.values():
         name = launch["kernel"]
@@ -88,11 +89,10 @@ def compile_check(launches: list[dict], file: Path | None) -> dict:
                 error = error.__cause__
             message = f"does not compile: {str(error).strip().splitlines()[-1]}"
             small = "should have" in str(error) and "K >=" in str(error)
-            mistakes = ["l2_paged_decode/tile_of_8_tokens"] if small else []
-            return failure | {"message": message, "mistakes": mistakes}
+            return failure | {"message": message, "mistakes": [SMALL_TILE] if small else []}
         if ".tf32" in compiled.asm["ptx"]:
             message = "TF32 instructions in the PTX of an fp32 kernel"
-            return failure | {"message": message, "mistakes": ["l2_paged_decode/tf32"]}
+            return failure | {"message": message, "mistakes": [TF32]}
     return {"ok": True}
 
 

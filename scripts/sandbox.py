@@ -1,7 +1,7 @@
 """Child processes for kernels that nobody vouches for: with a limit of time and memory, and cheap to start.
 
     with Sandbox() as box:
-        ended = box.run("interpreter", "scripts.mutant_checks", ["l2_paged_decode"], folder, 120)
+        ended = box.run("interpreter", "scripts.drill_kernel", ["l2_paged_decode"], folder, Limits(120))
 
 Importing torch and triton takes seconds, so one server a mode does it once, and forks for every run. A run
 is `main(arguments)` of a module, in `folder`, which also comes first where modules are looked up: a copy of
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import traceback
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,11 +30,26 @@ MODES = {
     "gpu": {"TRITON_INTERPRET": "0"} | ONE_THREAD,
 }
 MEMORY_BYTES = 10 * 2**30  # of addresses: torch takes several GiB of them, a cache past int32 four
+OURS = ("kernels", "scripts", "tests")
 FILE_BYTES = 2**28  # of any one file that is written
 
 
 class SandboxError(RuntimeError):
     """The server itself ended: torch is missing, say, or memory ran out."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may take.
+
+    seconds: on the clock, or of_a_core, which a busy machine does not change. memory_bytes: of addresses.
+    project: the run's folder is a copy of the whole project, and nothing is imported from this one.
+    """
+
+    seconds: int
+    of_a_core: bool = False
+    memory_bytes: int = MEMORY_BYTES
+    project: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,7 +87,7 @@ class Sandbox:
             server.wait()
             server.stdout.close()
 
-    def run(self, mode: str, module: str, arguments: list[str], folder: Path, seconds: int) -> Ended:
+    def run(self, mode: str, module: str, arguments: list[str], folder: Path, limits: Limits) -> Ended:
         """main(arguments) of a module; mode: one of MODES. Its output is in `folder` (stdout, stderr)."""
         if mode not in self._servers:
             self._servers[mode] = subprocess.Popen(
@@ -80,7 +95,7 @@ class Sandbox:
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             )  # fmt: skip
         server = self._servers[mode]
-        job = {"module": module, "arguments": arguments, "folder": str(folder), "seconds": seconds}
+        job = {"module": module, "arguments": arguments, "folder": str(folder), "limits": asdict(limits)}
         try:
             print(json.dumps(job | {"gpu": mode == "gpu"}), file=server.stdin, flush=True)
             answer = server.stdout.readline()
@@ -131,18 +146,24 @@ def _run(job: dict) -> None:
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.alarm(job["seconds"])
-    folder = Path(job["folder"])
+    folder, limits = Path(job["folder"]), Limits(**job["limits"])
+    if limits.of_a_core:
+        resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 5))
+    else:
+        signal.alarm(limits.seconds)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
     if not job["gpu"]:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
         os.environ["TRITON_CACHE_DIR"] = str(folder / "cache")
     os.chdir(folder)
-    sys.path[:0] = [str(folder), str(ROOT)]
+    here = [] if limits.project else [str(ROOT)]
+    sys.path[:] = [str(folder), *here, *(p for p in sys.path if Path(p or ".").resolve() != ROOT)]
+    for name in [name for name in sys.modules if limits.project and name.partition(".")[0] in OURS]:
+        del sys.modules[name]
     try:
         status = importlib.import_module(job["module"]).main(job["arguments"])
     except BaseException:  # this is the end of the process, whatever it was

@@ -13,7 +13,6 @@ last of the other.
 import argparse
 import re
 import sys
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +20,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(1, str(ROOT))  # `scripts`, from anywhere; after a child's own folder with its kernels/
 
+from scripts.drill_levels import FOLDER, file_of, lessons, level_table, levels, tables
 from scripts.generated import write_or_check
 from scripts.listing import PageError, Source, Span, read_source
 
-FOLDER = ROOT / "snippets/drills"
 LEVELS = ("loop", "kernel", "launcher")  # of a lesson that is one kernel: each asks for more than the last
 LANGS = ("zh", "en")
 TODO = re.compile(r"\s*# (TODO: |  )")  # a line of a TODO; other comments have one space
@@ -90,12 +89,9 @@ class Skeleton:
 def load(lesson: str, level: str) -> Skeleton:
     """A level of a lesson; PageError naming what is wrong with its table or its kernel."""
     path = f"snippets/drills/{lesson}.toml"
-    tables = _tables(lesson)
-    if level not in levels(lesson):
-        raise PageError(f"{path} has no level {level!r}; wanted one of: {', '.join(levels(lesson))}")
-    table = {"drop": tables.get("drop", [])} | tables[level]
+    table = {"drop": tables(lesson).get("drop", [])} | level_table(lesson, level)
     try:
-        source = read_source(ROOT, table.get("file", f"kernels/{lesson}.py"))
+        source = read_source(ROOT, file_of(lesson, level))
         cuts = sorted((_span(source, cut["lines"]), cut.get("todo", "").strip()) for cut in table["cut"])
         drops = tuple(_span(source, lines) for lines in table["drop"])
         hints = tuple({lang: hint[lang].strip() for lang in LANGS} for hint in table["hints"])
@@ -104,18 +100,6 @@ def load(lesson: str, level: str) -> Skeleton:
     except KeyError as error:
         raise PageError(f"{path}, {level}: no {error}") from error
     return Skeleton(lesson, level, source, tuple(cuts), drops, hints)
-
-
-def levels(lesson: str) -> list[str]:
-    """The levels of a lesson, easiest first; PageError if it has no drill."""
-    return [name for name, table in _tables(lesson).items() if isinstance(table, dict)]
-
-
-def _tables(lesson: str) -> dict:
-    path = ROOT / f"snippets/drills/{lesson}.toml"
-    if not path.is_file():
-        raise PageError(f"no drill {lesson!r}; wanted one of: {', '.join(lessons())}")
-    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def _span(source: Source, lines: str) -> Span:
@@ -139,11 +123,6 @@ def _marked(source: Source, marker: str) -> Span:
     if len(found) != 1:
         raise PageError(f"{source.path} has the line {marker!r} {len(found)} times; wanted once")
     return found[0], found[0]
-
-
-def lessons() -> list[str]:
-    """Every lesson that has drills."""
-    return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def hints(lesson: str, level: str, lang: str) -> list[str]:

@@ -23,8 +23,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(1, str(ROOT))  # `scripts`, from anywhere
 
-from scripts import mutants, token_edit_runs
+from scripts import mutant_files, token_edit_runs
 from scripts.token_edit_rules import KERNELS, SEED, Edit, all_edits, code_hash, code_tokens, draw
+from scripts.token_edit_runs import Project
 
 OUT = ROOT / "snippets/generated/token_edits.json"
 REASONS = ROOT / "snippets/token_edits.toml"
@@ -80,12 +81,12 @@ def save_record(record: dict) -> None:
 
 def mutant_ids() -> list[str]:
     """The known mistakes of the lessons whose kernels are edited here."""
-    return [mutant_id for lesson in token_edit_runs.LESSONS for mutant_id in mutants.all_ids(lesson)]
+    return [mutant_id for lesson in token_edit_runs.LESSONS for mutant_id in mutant_files.all_ids(lesson)]
 
 
 def mutant_hash(mutant_id: str) -> str:
     """Of a mutant's edits and of the kernels of its file: its launchers may change."""
-    mutant = mutants.load(mutant_id)
+    mutant = mutant_files.load(mutant_id)
     kernels = [
         code_hash(kernel) for kernel, (module, _) in KERNELS.items() if mutant.file.endswith(f"/{module}.py")
     ]
@@ -100,27 +101,27 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def run_edit(folder: Path, edit: Edit) -> dict:
+def run_edit(project: Project, edit: Edit) -> dict:
     """The row of one edit: where the judge saw a difference, and the test that catches it."""
     text = edit.apply((ROOT / edit.file).read_text(encoding="utf-8"))
     row = {"kernel": edit.kernel, "code": edit.code, "case": None, "how": None, "caught_by": None}
-    with token_edit_runs.edited(folder, edit.file, text):
-        found = token_edit_runs.judge(folder, edit.kernel)
+    with project.edited(edit.file, text):
+        found = project.judge(edit.kernel)
         if found is not None:
             row["case"], row["how"] = found
             lesson = edit.file.removeprefix("kernels/").removesuffix(".py")
             lesson = "l3_split_kv_decode" if lesson.startswith("l3") else lesson
-            row["caught_by"] = token_edit_runs.caught_by(folder, lesson, edit.kernel)
+            row["caught_by"] = project.caught_by(lesson, edit.kernel)
     return row
 
 
-def run_mutant(folder: Path, mutant_id: str) -> dict:
+def run_mutant(project: Project, mutant_id: str) -> dict:
     """The row of one known mistake: the test of the suite that catches it."""
-    mutant = mutants.load(mutant_id)
+    mutant = mutant_files.load(mutant_id)
     text = mutant.apply((ROOT / mutant.file).read_text(encoding="utf-8"))
-    with token_edit_runs.edited(folder, mutant.file, text):
+    with project.edited(mutant.file, text):
         return {
-            "caught_by": token_edit_runs.caught_by(folder, mutant.lesson),
+            "caught_by": project.caught_by(mutant.lesson),
             "hash": mutant_hash(mutant_id),
         }
 
@@ -140,11 +141,11 @@ def run(record: dict, kernels: list[str], known_mistakes: bool) -> None:
         todo = [("mutants", mutant_id, mutant_id, run_mutant) for mutant_id in mutant_ids()]
     todo = [step for step in todo if not is_done(record[step[0]].get(step[1]))]
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns) as progress, token_edit_runs.copy_of_the_project() as folder:
+    with Progress(*columns) as progress, token_edit_runs.copy_of_the_project() as project:
         task = progress.add_task("", total=len(todo))
         for part, key, what, function in todo:
             progress.update(task, description=f"{key:60.60}")
-            record[part][key] = row = function(folder, what)
+            record[part][key] = row = function(project, what)
             save_record(record)
             progress.advance(task)
             if not is_done(row):

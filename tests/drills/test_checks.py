@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from scripts import drill_run, mutants, skeletons
+from scripts import drill_run, mutant_files, skeletons
 from scripts.diagnose import describe
 from scripts.drill_run import check
-from scripts.mutants import LESSONS
-from tests.helpers.mode import gpu_only, interpreter_only
+from scripts.mutant_files import LESSONS
+from tests.helpers.marks import gpu_only, interpreter_only
 
 # What each skeleton lacks, as its check says it: wrong values, unwritten memory, nothing returned.
 NOTHING = "returned None; wanted two tensors (o, lse)"
@@ -110,8 +110,8 @@ def renamed(text: str) -> str:
     ],
 )
 def test_a_mistake_is_named_whatever_the_kernel_is_called(lesson, mistake, checked):
-    mutant = mutants.load(f"{lesson}/{mistake}")
-    source = mutant.apply((mutants.ROOT / mutant.file).read_text(encoding="utf-8"))
+    mutant = mutant_files.load(f"{lesson}/{mistake}")
+    source = mutant.apply((mutant_files.ROOT / mutant.file).read_text(encoding="utf-8"))
     report = checked(lesson, renamed(source))
     assert (report["check"], report["mistakes"]) == (mutant.caught_by, [mutant.id])
     if mutant.caught_by == "compile":
@@ -296,8 +296,8 @@ def test_lse_stored_by_every_program_of_the_combine_is_no_padding(checked):
 
 
 def test_a_loop_of_ones_own_in_l3_is_checked_on_a_large_cache(checked):
-    mutant = mutants.load("l2_paged_decode/int32_page_offset")
-    source = mutant.apply((mutants.ROOT / mutant.file).read_text(encoding="utf-8"))
+    mutant = mutant_files.load("l2_paged_decode/int32_page_offset")
+    source = mutant.apply((mutant_files.ROOT / mutant.file).read_text(encoding="utf-8"))
     functions = [
         re.search(rf"@triton\.jit\ndef {name}\(.*?(?=\n\n\n|\Z)", source, re.S)[0]
         for name in ("_load_k_transposed", "attend_pages")

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from scripts import drill, mutants, skeletons
+from scripts import drill, mutant_files, skeletons
 from scripts.drill_score import score
 from scripts.drill_words import WORDS
 
@@ -114,8 +114,8 @@ def test_go_starts_and_then_checks(mine, capsys, monkeypatch):
 
 def test_a_known_mistake_is_named_with_the_section_to_read_again(mine, capsys):
     run("start", "online_softmax")
-    source = mutants.load("online_softmax/masked_score_zero")
-    text = source.apply((mutants.ROOT / source.file).read_text(encoding="utf-8"))
+    source = mutant_files.load("online_softmax/masked_score_zero")
+    text = source.apply((mutant_files.ROOT / source.file).read_text(encoding="utf-8"))
     (mine / "online_softmax.py").write_text(text, encoding="utf-8")
     capsys.readouterr()
     assert run("check", "online_softmax") == 1
@@ -299,13 +299,12 @@ def test_what_survives_is_named_and_what_only_a_compiler_sees_is_said(box, tmp_p
     file.write_text(PAGED)
     assert score(box, LESSON, file, "en") == 1
     rows = {row.split()[1]: row for row in capsys.readouterr().out.splitlines() if row.startswith("  ")}
-    assert set(rows) == {name.partition("/")[2] for name in mutants.all_ids(LESSON)}
+    assert set(rows) == {name.partition("/")[2] for name in mutant_files.all_ids(LESSON)}
     for name in ("interleaved_heads", "scale_left_out", "scores_not_masked", "nothing_masked"):
         assert rows[name].split()[0] == "killed"
     for name in ("empty_sequence_unwritten", "int32_page_offset", "table_past_end", "v_not_masked"):
-        assert (
-            rows[name].split()[0] == "SURVIVES" and mutants.load(f"{LESSON}/{name}").name["en"] in rows[name]
-        )
+        survivor = mutant_files.load(f"{LESSON}/{name}")
+        assert rows[name].split()[0] == "SURVIVES" and survivor.name["en"] in rows[name]
     for name in ("tf32", "tile_of_8_tokens"):
         assert WORDS["en"]["by_compiler"] in rows[name]
 

@@ -6,14 +6,14 @@ import markdown
 import pytest
 from bs4 import BeautifulSoup
 
-from scripts import drill_page, mutants, skeletons
+from scripts import drill_page, mutant_files, skeletons
 from scripts.diagnose import describe
 from scripts.library import Library
 from scripts.listing import PageError
 from scripts.macros import Page, expand, fill, shown_files
 from tests.helpers.lesson import sections
 
-LIBRARY = Library(mutants.ROOT)
+LIBRARY = Library(mutant_files.ROOT)
 langs = pytest.mark.parametrize("lang", ["zh", "en"])
 
 
@@ -26,13 +26,13 @@ def html(text: str, lang: str = "en", lesson: str = "l2_paged_decode") -> Beauti
 
 
 @langs
-@pytest.mark.parametrize("mutant_id", mutants.every_id())
+@pytest.mark.parametrize("mutant_id", mutant_files.every_id())
 def test_a_mutant_is_its_diff_and_what_the_check_says(mutant_id, lang):
     folded = html(f"{{{{ mutant:{mutant_id} }}}}", lang).find("details")
     diff, said = (code.get_text().strip() for code in folded.find_all("code"))
-    assert mutants.load(mutant_id).name[lang] in folded.summary.text and not folded.has_attr("open")
-    assert diff == mutants.load(mutant_id).diff().strip()
-    assert said.endswith(describe(mutants.recorded()[mutant_id], lang)) and mutant_id in said
+    assert mutant_files.load(mutant_id).name[lang] in folded.summary.text and not folded.has_attr("open")
+    assert diff == mutant_files.load(mutant_id).diff().strip()
+    assert said.endswith(describe(mutant_files.recorded()[mutant_id], lang)) and mutant_id in said
     assert all(code["tabindex"] == "0" and code["aria-label"] for code in folded.find_all("code"))
 
 
@@ -47,7 +47,7 @@ def test_a_pitfall_is_the_changed_lines_and_what_the_check_says():
 
 
 def test_changes_in_several_places_stand_apart():
-    places = mutants.load("l2_paged_decode/nothing_masked").changes().split("\n\n")
+    places = mutant_files.load("l2_paged_decode/nothing_masked").changes().split("\n\n")
     assert len(places) == 3
     assert all({row[0] for row in place.strip().splitlines()} <= {"-", "+"} for place in places)
 
@@ -96,15 +96,15 @@ def test_a_wrong_name_is_an_error(text, message):
 
 
 def test_a_mutant_that_was_never_run_is_an_error(monkeypatch):
-    monkeypatch.setattr(mutants, "recorded", dict)
+    monkeypatch.setattr(mutant_files, "recorded", dict)
     with pytest.raises(PageError, match=r"mutants.json has no .*run: python scripts/mutants.py record"):
         drill_page.mutant("l2_paged_decode/tf32", "en")
 
 
 @langs
-@pytest.mark.parametrize("lesson", mutants.LESSONS + mutants.PARTS + mutants.TESTED)
+@pytest.mark.parametrize("lesson", mutant_files.LESSONS + mutant_files.PARTS + mutant_files.TESTED)
 def test_the_lesson_shows_every_mutant_of_it_once(lesson, lang):
     text = "".join(sections(lang, lesson).values())
     shown = re.findall(r"^\{\{ pitfall:(\w+) \}\}$", text, re.MULTILINE)
-    assert sorted(shown) == sorted(name.partition("/")[2] for name in mutants.all_ids(lesson))
+    assert sorted(shown) == sorted(name.partition("/")[2] for name in mutant_files.all_ids(lesson))
     assert "```diff" not in text  # each wrong version that a page shows is one that runs

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from scripts import drill, mutants, skeletons
+from scripts import drill, mutant_files, skeletons
 from scripts.drill_run import check
 from scripts.listing import MARK, REGION, PageError
-from scripts.mutants import PARTS, ROOT
+from scripts.mutant_files import PARTS, ROOT
 
 LEVELS = [(lesson, level) for lesson in PARTS for level in skeletons.levels(lesson)]
 levels = pytest.mark.parametrize(("lesson", "level"), LEVELS)
@@ -66,10 +66,10 @@ def test_the_answer_passes_and_so_do_the_lesson_s_tests(lesson, level, checked):
     assert report == {"lesson": lesson, "ok": True} and stages == ["problems", "tests"]
 
 
-@pytest.mark.parametrize("mutant_id", [one for lesson in PARTS for one in mutants.all_ids(lesson)])
+@pytest.mark.parametrize("mutant_id", [one for lesson in PARTS for one in mutant_files.all_ids(lesson)])
 def test_a_mutant_in_a_reader_s_file_is_caught_and_named(mutant_id, checked):
     """As a reader would have it: no markers, other comments, other names of the locals."""
-    mutant = mutants.load(mutant_id)
+    mutant = mutant_files.load(mutant_id)
     level = next(
         level
         for level in skeletons.levels(mutant.lesson)
@@ -91,7 +91,7 @@ def test_a_queue_of_free_pages_is_as_good_as_a_stack(checked):
 def test_two_mistakes_at_once_are_no_known_one(checked):
     lesson, text = "l1_paged_cache", (ROOT / "kernels/l1_page_table.py").read_text(encoding="utf-8")
     for name in ("fork_not_counted", "half_an_append"):
-        text = mutants.load(f"{lesson}/{name}").apply(text)
+        text = mutant_files.load(f"{lesson}/{name}").apply(text)
     report = checked(lesson, "table", text)
     assert (report["ok"], report["mistakes"]) == (False, [])
 

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from scripts import skeletons
+from scripts import drill_levels, skeletons
 from scripts.listing import MARK, REGION, PageError
-from scripts.mutants import LESSONS, PARTS
+from scripts.mutant_files import LESSONS, PARTS
 
 LEVELS = [(lesson, level) for lesson in LESSONS for level in skeletons.LEVELS]
 levels = pytest.mark.parametrize(("lesson", "level"), LEVELS)
@@ -100,6 +100,7 @@ def test_a_table_that_no_longer_fits_is_an_error(lines, message, tmp_path, monke
     table = TABLE.format(lines)
     (tmp_path / "snippets/drills/online_softmax.toml").write_text(table, encoding="utf-8")
     monkeypatch.setattr(skeletons, "ROOT", tmp_path)
+    monkeypatch.setattr(drill_levels, "FOLDER", tmp_path / "snippets/drills")
     with pytest.raises(PageError, match=rf"^snippets/drills/online_softmax.toml, loop: .*{message}"):
         skeletons.load("online_softmax", "loop")
 

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from kernels import paged_attention_reference
-from scripts import mutants
+from scripts import mutant_files
 from scripts.diagnose import SIGNS, WORDS, describe, diagnose, known_mistakes
 from scripts.mutant_problems import problems_of
 from tests.helpers.lesson import sections
 
-MISTAKES = [(lesson, name) for lesson in mutants.LESSONS for name in known_mistakes(lesson)]
+MISTAKES = [(lesson, name) for lesson in mutant_files.LESSONS for name in known_mistakes(lesson)]
 
 
 def _as_got(problem, result):
@@ -25,7 +25,7 @@ def test_a_mistake_is_told_from_every_other(lesson, mutant_id):
     assert diagnose(lesson, observed, [sign] if sign else []) == [mutant_id]
 
 
-@pytest.mark.parametrize("lesson", mutants.LESSONS)
+@pytest.mark.parametrize("lesson", mutant_files.LESSONS)
 def test_what_is_right_is_no_mistake(lesson):
     observed = [(p, _as_got(p, p.expected())) for p in problems_of(lesson)]
     assert diagnose(lesson, observed) == []
@@ -49,14 +49,14 @@ def test_two_mistakes_at_once_have_no_name():
 
 def test_every_mutant_is_a_known_mistake_and_back():
     known = {mutant_id for _, mutant_id in MISTAKES}
-    assert known == {one for lesson in mutants.LESSONS for one in mutants.all_ids(lesson)}
-    signs = {sign for lesson in mutants.LESSONS for _, sign in known_mistakes(lesson).values()} - {None}
+    assert known == {one for lesson in mutant_files.LESSONS for one in mutant_files.all_ids(lesson)}
+    signs = {sign for lesson in mutant_files.LESSONS for _, sign in known_mistakes(lesson).values()} - {None}
     assert signs == set(SIGNS)
 
 
-@pytest.mark.parametrize("mutant_id", mutants.every_id())
+@pytest.mark.parametrize("mutant_id", mutant_files.every_id())
 def test_the_section_to_read_again_is_there(mutant_id):
-    mutant = mutants.load(mutant_id)
+    mutant = mutant_files.load(mutant_id)
     assert set(mutant.name) == {"zh", "en"} and all(mutant.name.values())
     for lang in ("zh", "en"):
         assert mutant.section in sections(lang, mutant.lesson)
@@ -70,10 +70,10 @@ def test_a_description_names_the_mistake_and_where_to_read(lang):
     assert rows[0].startswith("[values] ") and rows[1] == "row 0"
     assert [row.partition(colon)[2] for row in rows[2:5]] == ["[0, 1]", "1", "2"]
     assert rows[-2].endswith(
-        f"l2_paged_decode/tf32{WORDS[lang]['is']}{mutants.load('l2_paged_decode/tf32').name[lang]}"
+        f"l2_paged_decode/tf32{WORDS[lang]['is']}{mutant_files.load('l2_paged_decode/tf32').name[lang]}"
     )
     assert rows[-1].endswith(f"docs/{lang}/lessons/l2_paged_decode.md#pitfall-tf32")
 
 
 def test_every_kind_of_failure_has_words_in_both_languages():
-    assert set(WORDS["zh"]) == set(WORDS["en"]) > set(mutants.CHECKS)
+    assert set(WORDS["zh"]) == set(WORDS["en"]) > set(mutant_files.CHECKS)

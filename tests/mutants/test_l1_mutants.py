@@ -5,6 +5,7 @@ import itertools
 import subprocess
 import sys
 import tomllib
+from contextlib import nullcontext
 from pathlib import Path
 from unittest import mock
 
@@ -12,13 +13,13 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from scripts.mutants import FOLDER, ROOT, Mutant
+from scripts.mutant_files import FOLDER, ROOT, Mutant
 from tests.helpers.mode import ON_GPU  # before anything imports triton
 
 from kernels import l1_paged_cache  # isort: skip
 from scripts.tracer import TraceError, trace  # isort: skip
+from tests.helpers.l1_write import Write  # isort: skip
 from tests.kernels.test_l1_paged_cache import CacheMachine  # isort: skip
-from tests.kernels.test_l1_paged_write import Write  # isort: skip
 
 LESSON = "l1_paged_cache"
 NUMBER = itertools.count()
@@ -53,8 +54,8 @@ def machine(mutant: Mutant, folder: Path) -> None:
     tests = "tests.kernels.test_l1_paged_cache"
     error = patches.get("OutOfPagesError", l1_paged_cache.OutOfPagesError)
     with (
-        mock.patch.multiple(l1_paged_cache, **patches) if patches else mock.patch(f"{tests}.HEADS", 2),
-        mock.patch(f"{tests}.PagedKVCache", cache),
+        mock.patch.multiple(l1_paged_cache, **patches) if patches else nullcontext(),
+        mock.patch("tests.helpers.l1_cache.PagedKVCache", cache),
         mock.patch(f"{tests}.OutOfPagesError", error),
     ):
         run_state_machine_as_test(CacheMachine, settings=settings(max_examples=60, stateful_step_count=30))

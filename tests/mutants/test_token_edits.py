@@ -7,7 +7,7 @@ import torch
 
 from scripts import token_edit_judge, token_edit_memory, token_edit_rules, token_edit_runs, token_edits
 from scripts.token_edit_rules import EDITS, KERNELS, all_edits, code_hash, code_tokens, draw, replacements
-from tests.helpers.mode import interpreter_only
+from tests.helpers.marks import interpreter_only
 
 RECORD = token_edits.load_record()
 
@@ -92,8 +92,8 @@ def _sample() -> list[str]:
 
 @pytest.fixture(scope="module")
 def project():
-    with token_edit_runs.copy_of_the_project() as folder:
-        yield folder
+    with token_edit_runs.copy_of_the_project() as copy:
+        yield copy
 
 
 @interpreter_only
@@ -102,15 +102,15 @@ def test_a_row_of_the_record_again(key, project):
     """The judge sees the difference in the same case, and the same test fails."""
     (edit,) = (edit for edit in all_edits() if edit.key == key)
     row = RECORD["edits"][key]
-    with token_edit_runs.edited(project, edit.file, edit.apply(_text(edit.file))):
-        assert token_edit_runs.judge(project, edit.kernel)[0] == row["case"]
-        assert token_edit_runs.failing(project, row["caught_by"])
+    with project.edited(edit.file, edit.apply(_text(edit.file))):
+        assert project.judge(edit.kernel)[0] == row["case"]
+        assert project.failing(row["caught_by"])
 
 
 @interpreter_only
 def test_that_test_passes_on_the_kernel_as_it_is(project):
     """It was the edit that failed it, and the copy is again as it was."""
-    assert not token_edit_runs.failing(project, RECORD["edits"][_sample()[0]]["caught_by"])
+    assert not project.failing(RECORD["edits"][_sample()[0]]["caught_by"])
 
 
 @interpreter_only
@@ -142,5 +142,5 @@ def test_a_kernel_that_never_ends_is_stopped(project, monkeypatch):
     file = "kernels/online_softmax.py"
     text = _text(file).replace("    head_dim = values.shape[1]\n", "    while True: pass\n")
     assert text != _text(file)
-    with token_edit_runs.edited(project, file, text):
-        assert token_edit_runs.judge(project, "online_softmax") == (0, "not done after 2 s")
+    with project.edited(file, text):
+        assert project.judge("online_softmax") == (0, "not done after 2 s")
