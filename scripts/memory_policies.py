@@ -42,14 +42,16 @@ class Request(NamedTuple):
     answer: int
 
 
-def make_requests(count: int = NUM_REQUESTS, seed: int = SEED) -> list[Request]:
-    """The trace: log-uniform lengths."""
+def make_requests(
+    count: int = NUM_REQUESTS, seed: int = SEED, prompt: tuple = PROMPT, answer: tuple = ANSWER
+) -> list[Request]:
+    """A trace of log-uniform lengths; the lesson's by default."""
     rng = random.Random(seed)
 
     def length(low: int, high: int) -> int:
         return int(low * (high / low) ** rng.random())
 
-    return [Request(length(*PROMPT), length(*ANSWER)) for _ in range(count)]
+    return [Request(length(*prompt), length(*answer)) for _ in range(count)]
 
 
 class Arena:
@@ -89,9 +91,10 @@ class Policy(Protocol):
 
 
 class Contiguous:
-    """One piece a sequence: of MAX_LEN tokens (factor None), or grown by a factor into a new piece."""
+    """One piece a sequence: of max_len tokens (factor None), or grown by a factor into a new piece."""
 
-    def __init__(self, factor: float | None) -> None:
+    def __init__(self, factor: float | None, max_len: int = MAX_LEN) -> None:
+        self.max_len = max_len
         self.factor, self.arena, self.copied, self.reserved = factor, Arena(), 0, 0
         self._pieces: dict[int, tuple[int, int]] = {}
         self._lens: dict[int, int] = {}
@@ -101,7 +104,7 @@ class Contiguous:
         return self.arena.extent
 
     def _capacity(self, num_tokens: int) -> int:
-        return MAX_LEN if self.factor is None else min(MAX_LEN, math.ceil(num_tokens * self.factor))
+        return self.max_len if self.factor is None else min(self.max_len, math.ceil(num_tokens * self.factor))
 
     def admit(self, request: int, num_tokens: int) -> None:
         self._lens[request] = num_tokens
@@ -127,8 +130,9 @@ class Contiguous:
 class Paged:
     """The cache's own table; pages never move."""
 
-    def __init__(self, page_size: int) -> None:
-        self.table, self.copied, self.extent = PageTable(SEATS * MAX_LEN // page_size, page_size), 0, 0
+    def __init__(self, page_size: int, seats: int = SEATS, max_len: int = MAX_LEN) -> None:
+        self.table = PageTable(seats * -(-max_len // page_size), page_size)  # room for the worst
+        self.copied, self.extent = 0, 0
         self._seqs: dict[int, int] = {}
 
     @property
@@ -176,18 +180,18 @@ class Outcome:
         }  # fmt: skip
 
 
-def simulate(policy: Policy, requests: list[Request]) -> Outcome:
+def simulate(policy: Policy, requests: list[Request], seats: int = SEATS) -> Outcome:
     """Run the trace until a seat stays empty."""
     outcome, waiting = Outcome(), list(enumerate(requests))[::-1]
     left: dict[int, int] = {}  # running request -> tokens still to come
     used = 0
     while True:
-        while waiting and len(left) < SEATS:
+        while waiting and len(left) < seats:
             number, request = waiting.pop()
             policy.admit(number, request.prompt)
             left[number] = request.answer
             used += request.prompt
-        if len(left) < SEATS:
+        if len(left) < seats:
             return outcome
         before = policy.copied
         for number in left:

@@ -5,9 +5,11 @@ attributes of the elements: a <style> inside an inlined SVG would reach the whol
 not referenced, so the only ids are those of the title and the description.
 """
 
-import html
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from scripts import ties
 
 FG = "var(--fig-fg, #1d2329)"
 MUTED = "var(--fig-muted, #566069)"
@@ -52,6 +54,27 @@ class Drawing:
             "g", {name.replace("_", "-"): value for name, value in attributes.items()}, "\n".join(inside)
         )
 
+    @contextmanager
+    def node(self, name: str, x, y, w, h, label: str | None = None) -> Iterator[None]:
+        """What is drawn inside is a node of a graph. Its frame shows only where a page lights it.
+
+        docs/assets/javascripts/diagram_links.mjs lights a node with its edges and what they lead to; `label`
+        is what it is called there, where its name will not do.
+        """
+        with self.group(data_node=name, data_label=label):
+            self.rect(x, y, w, h, fill=BG, radius=5, opacity=0)
+            yield
+
+    @contextmanager
+    def edge(self, source: str, target: str, shown: bool = True) -> Iterator[None]:
+        """What is drawn inside leads from one node to another, or to several: names with spaces between.
+
+        Not shown: it appears when one of its nodes is lit.
+        """
+        hidden = None if shown else "hidden"
+        with self.group(data_from=source, data_to=target, visibility=hidden):
+            yield
+
     def rect(
         self, x, y, w, h, fill="none", stroke="none", width=1.0, radius=0, opacity=None, dash=None
     ) -> None:
@@ -77,7 +100,7 @@ class Drawing:
             "font-weight": weight, "font-family": MONO if mono else None,
             **({"paint-order": "stroke", "stroke": BG, "stroke-width": 4} if halo else {}),
         }  # fmt: skip
-        self.add("text", {"x": x, "y": y, **style}, html.escape(text, quote=False))
+        self.add("text", {"x": x, "y": y, **style}, escaped(text))
 
     def head(self, x, y, direction: str, fill=FG, size=6.0) -> None:
         """An arrow head whose tip is at (x, y), pointing "right", "left", "down" or "up"."""
@@ -119,8 +142,8 @@ class Drawing:
             "style": f"max-width:100%;min-width:{round(self.width * self.smallest)}px;height:auto",
         }  # fmt: skip
         parts = [
-            element("title", {"id": f"{self.name}-title"}, html.escape(self.title, quote=False)),
-            element("desc", {"id": f"{self.name}-desc"}, html.escape(self.desc, quote=False)),
+            element("title", {"id": f"{self.name}-title"}, escaped(self.title)),
+            element("desc", {"id": f"{self.name}-desc"}, escaped(self.desc)),
             element("rect", {"width": self.width, "height": self.height, "fill": BG}),
             *self._parts,
         ]
@@ -130,11 +153,17 @@ class Drawing:
 def element(tag: str, attributes: dict, content: str = "") -> str:
     """An element; attributes that are None are left out, numbers are printed short."""
     pairs = (
-        f' {name}="{_num(value) if isinstance(value, int | float) else html.escape(value)}"'
+        f' {name}="{_num(value) if isinstance(value, int | float) else escaped(value, quotes=True)}"'
         for name, value in attributes.items()
         if value is not None
     )
     return f"<{tag}{''.join(pairs)}>{content}</{tag}>" if content else f"<{tag}{''.join(pairs)}/>"
+
+
+def escaped(text: str, quotes: bool = False) -> str:
+    """Text as XML has it; with `quotes`, also for an attribute. (The page's Python has no html module.)"""
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace('"', "&quot;").replace("'", "&#x27;") if quotes else text
 
 
 def _stroke(stroke: str, width: float, dash: str | None = None) -> dict:
@@ -149,7 +178,18 @@ def _num(value: float) -> str:
 
 def number(value: float | str, decimals: int) -> str:
     """A number as figures print it, with a true minus sign; a tie is refused, its digits cannot settle it."""
-    if not isinstance(value, str) and abs(value * 10**decimals % 1 - 0.5) < 1e-6:
+    if not isinstance(value, str) and ties.refused() and abs(value * 10**decimals % 1 - 0.5) < 1e-6:
         raise ValueError(f"{value} is halfway between numbers of {decimals} decimals; wanted other data")
     text = "-∞" if value in ("-inf", -float("inf")) else f"{round(value, decimals) + 0.0:.{decimals}f}"
     return text.replace("-", "−")
+
+
+def text_width(text: str, size: float, mono: bool = False) -> float:
+    """About how wide a text is: Chinese is as wide as it is high, Latin about half of that."""
+    latin = 0.6 if mono else 0.5
+    return size * sum(1.0 if unicodedata.east_asian_width(c) in "WF" else latin for c in text)
+
+
+def typed(value: float) -> str:
+    """A number as a reader would type it, with as many decimals as it has, and a true minus sign."""
+    return f"{value + 0.0:.10g}".replace("-", "−")

@@ -11,6 +11,7 @@ import triton.language as tl
 
 from kernels import online_softmax, paged_decode
 from kernels.online_softmax import online_softmax_step
+from scripts import ties
 from scripts.tracer import Access, trace
 
 PAGE_SIZE, HEAD_DIM = 16, 16
@@ -48,14 +49,23 @@ def states(scores: list[float], values: list[float], block_size: int) -> list[di
     )
     rows = zip(m.tolist(), l_sum.tolist(), acc.tolist(), strict=True)
     return [
-        {"m": rounded(m_i), "l": rounded(l_i), "acc": rounded(acc_i, 3), "o": rounded(acc_i / l_i, 3)}
+        {"m": rounded(m_i), "l": rounded(l_i), "acc": rounded(acc_i, 3), "o": rounded(acc_i / (l_i or 1), 3)}
         for m_i, l_i, acc_i in rows
     ]
 
 
 def softmax_of(scores: list[float], values: list[float]) -> dict:
     """(o, lse) of the online_softmax kernel."""
-    o, lse = online_softmax(torch.tensor(scores), torch.tensor(values)[:, None], return_lse=True)
+    return shown(*softmax(scores, values))
+
+
+def softmax(scores: list[float], values: list[float]) -> tuple[torch.Tensor, torch.Tensor]:
+    """(o [1], lse []) of the online_softmax kernel; of nothing at all (0, -inf)."""
+    rows = torch.tensor(values, dtype=torch.float32)[:, None]
+    return online_softmax(torch.tensor(scores, dtype=torch.float32), rows, return_lse=True)
+
+
+def shown(o: torch.Tensor, lse: torch.Tensor) -> dict:
     return {"o": rounded(o.item(), 3), "lse": rounded(lse.item())}
 
 
@@ -67,21 +77,24 @@ def rounded(value: float, decimals: int = 4) -> float | str:
     if value == -float("inf"):
         return "-inf"
     doubt = 4 * torch.finfo(torch.float32).eps * max(1.0, abs(value))
-    if abs(value * 10**decimals % 1 - 0.5) < doubt * 10**decimals:
+    if ties.refused() and abs(value * 10**decimals % 1 - 0.5) < doubt * 10**decimals:
         raise ValueError(f"{value} is halfway between numbers of {decimals} decimals; wanted another example")
     return round(value, decimals)
 
 
-def paged_example(ctx: int, num_qo_heads: int, num_kv_heads: int, table: list[int] | None = None) -> tuple:
+def paged_example(
+    ctx: int, num_qo_heads: int, num_kv_heads: int, table: list[int] | None = None,
+    page_size: int = PAGE_SIZE,
+) -> tuple:  # fmt: skip
     """One sequence of ctx tokens in fp32, D = 16, as the decode functions take it; unused slots are NaN."""
-    pages = -(-ctx // PAGE_SIZE)
+    pages = -(-ctx // page_size)
     table = list(range(pages)) if table is None else table
-    shape = (num_pages(table), PAGE_SIZE, num_kv_heads, HEAD_DIM)
+    shape = (num_pages(table), page_size, num_kv_heads, HEAD_DIM)
     k_cache, v_cache = fractions(shape, 37), fractions(shape, 53)
     for cache in (k_cache, v_cache):
         used = torch.zeros(shape[:2], dtype=torch.bool)
         for t in range(ctx):
-            used[table[t // PAGE_SIZE], t % PAGE_SIZE] = True
+            used[table[t // page_size], t % page_size] = True
         cache[~used] = float("nan")
     q = fractions((1, num_qo_heads, HEAD_DIM), 11) * 2.25
     return q, k_cache, v_cache, int32([table]), int32([ctx])
@@ -93,7 +106,7 @@ def int32(values: list) -> torch.Tensor:
 
 def num_pages(table: list[int]) -> int:
     """Pages of an example's cache: the table's, and some that are nobody's."""
-    return max(table) + 3
+    return max(table, default=-1) + 3
 
 
 def fractions(shape: tuple[int, ...], step: int) -> torch.Tensor:

@@ -66,7 +66,7 @@ class Access:
     @property
     def coordinates(self) -> tuple[np.ndarray, ...]:
         """One array an axis of the tensor; lanes outside it are left out."""
-        return np.unravel_index(self.index[self.index >= 0], self.view.shape)
+        return np.unravel_index(self.index[self.index >= 0].astype(np.intp), self.view.shape)
 
     def __str__(self) -> str:
         return f"{self.op} of {self.name} {list(self.view.shape)} by program {self.program} of {self.kernel}"
@@ -153,4 +153,4 @@ class Trace:
     def _counts(self, accesses: list[Access], view: View) -> np.ndarray:
         own = [a for a in accesses if a.view.tensor.data_ptr() == view.tensor.data_ptr()]
         flat = np.concatenate([np.empty(0, np.int64), *(view.index_of(a.offsets) for a in own)])
-        return np.bincount(flat[flat >= 0], minlength=view.tensor.numel()).reshape(view.shape)
+        return np.bincount(flat[flat >= 0].astype(np.intp), minlength=view.tensor.numel()).reshape(view.shape)

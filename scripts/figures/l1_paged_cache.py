@@ -1,7 +1,8 @@
 """Figures of the l1_paged_cache lesson: tokens to slots, the life of a free list, copy-on-write."""
 
+from scripts.figures import _l1_pool, _l1_waste
 from scripts.figures._words import words_of
-from scripts.svg import BG, FG, HIT, LINE, MUTED, SERIES, Drawing
+from scripts.svg import FG, HIT, LINE, MUTED, SERIES, Drawing
 
 WORDS = words_of("l1_paged_cache")
 WIDTH = 720
@@ -172,11 +173,16 @@ def stage(d: Drawing, x: float, heading: str, words: dict, state: dict, size: in
         logical = next(row.index(page) for row in rows.values() if page in row)
         used = max(min(size, state["lens"][name] - logical * size) for name in owners)
         colour = COLOURS[owners[0]] if len(owners) == 1 else SERIES[3]
-        d.rect(at, 176, 48, 66, fill=BG, stroke=colour, radius=4, width=1.5)
-        d.rect(at, 176, 48, 66 * used / size, fill=colour, opacity=0.3, radius=4)
+        _l1_pool.page_box(d, at, 176, 48, 66, used / size, colour)
         d.text(at + 24, 170, str(page), 13, anchor="middle", mono=True, weight=600)
         d.text(at + 24, 214, words["references"].format(state["references"][page]), 12.5, anchor="middle")
     d.text(x + 12, 152, words["pages"], 12, fill=MUTED)
 
 
-FIGURES = {"block_table": block_table, "pages_life": pages_life, "copy_on_write": copy_on_write}
+FIGURES = {
+    "block_table": block_table,
+    "pages_life": pages_life,
+    "copy_on_write": copy_on_write,
+    "pool": _l1_pool.pool,
+    "waste": _l1_waste.waste,
+}

@@ -1,12 +1,14 @@
 """The l1_paged_cache lesson: worked example, copy-on-write, free list, shared prefixes, memory policies.
 
-Everything is done by kernels/l1_page_table.py and kernels/l1_write_kv.py; nothing here counts pages itself.
+Everything is done by kernels/l1_page_table.py, l1_paged_cache.py and l1_write_kv.py; nothing here counts
+pages itself.
 """
 
 import torch
 
 from kernels.l0_shapes import grouped_spec
-from kernels.l1_page_table import PageTable
+from kernels.l1_page_table import OutOfPagesError, PageTable
+from kernels.l1_paged_cache import PagedKVCache
 from kernels.l1_write_kv import write_kv
 from scripts.memory_policies import (
     ANSWER,
@@ -14,6 +16,9 @@ from scripts.memory_policies import (
     NUM_REQUESTS,
     PROMPT,
     SEATS,
+    Contiguous,
+    Paged,
+    Request,
     all_policies,
     make_requests,
     simulate,
@@ -34,6 +39,8 @@ def record() -> dict:
         "free_list": free_list(),
         "prefix": {"prefix": PREFIX, "own": OWN, "page_size": PREFIX_PAGE, "rows": [*map(shared, FORKS)]},
         "simulation": simulation(),
+        "pool": pool(),
+        "waste": waste(),
     }
 
 
@@ -139,4 +146,57 @@ def simulation() -> dict:
         "sampled_steps": sampled,
         "used": [outcomes["reserve"].used[step] for step in sampled],
         "curves": {name: [outcomes[name].reserved[step] for step in sampled] for name in CURVES},
+    }  # fmt: skip
+
+
+def pool(
+    prompts: tuple[int, ...] = (30, 60, 20), steps: int = 38, page_size: int = 32, num_pages: int = 10
+) -> dict:
+    """Sequences as a server has them: all prompts, then a token each a step, until the cache refuses."""
+    cache = PagedKVCache(grouped_spec(1, 1, 1), num_pages=num_pages, page_size=page_size)
+    seqs: list[int] = []
+    refused, done = None, 0
+    try:
+        for prompt in prompts:
+            seqs.append(cache.allocate(prompt))
+        while done < steps:
+            cache.append(seqs)
+            done += 1
+    except OutOfPagesError as error:
+        refused = {"needed": error.needed, "free": error.free}
+    return {
+        "page_size": page_size, "num_pages": num_pages, "prompts": list(prompts), "steps": steps,
+        "done": done, "refused": refused,
+        "lens": cache.seq_lens(seqs).tolist(), "table": cache.block_table(seqs).tolist(),
+        "num_free": cache.table.num_free,
+    }  # fmt: skip
+
+
+# Small traces, so that a reader's choice is drawn at once; the first is the figure's.
+TRACES = {
+    "mixed": {"count": 40, "prompt": (8, 512), "answer": (4, 512)},
+    "short": {"count": 64, "prompt": (64, 896), "answer": (4, 64)},
+    "long": {"count": 20, "prompt": (8, 64), "answer": (64, 512)},
+}
+
+
+def waste(
+    requests: list[Request] | None = None, seats: int = 8, max_len: int = 1024, factor: float = 1.5,
+    page_size: int = 16,
+) -> dict:  # fmt: skip
+    """The three ways on one trace of requests: tokens used, taken and reached, by step and in sum."""
+    requests = make_requests(**TRACES["mixed"]) if requests is None else requests
+    policies = {
+        "reserve": Contiguous(None, max_len), "grow": Contiguous(factor, max_len),
+        "page": Paged(page_size, seats, max_len),
+    }  # fmt: skip
+    outcomes = {name: simulate(policy, requests, seats) for name, policy in policies.items()}
+    steps = len(outcomes["page"].used)
+    sampled = sorted({step * (steps - 1) // (SAMPLES - 1) for step in range(SAMPLES)})
+    return {
+        "requests": len(requests), "tokens": sum(map(sum, requests)), "seats": seats, "max_len": max_len,
+        "factor": factor, "page_size": page_size, "sampled_steps": sampled,
+        "used": [outcomes["page"].used[step] for step in sampled],
+        "curves": {name: [o.reserved[step] for step in sampled] for name, o in outcomes.items()},
+        "policies": {name: outcome.summary() for name, outcome in outcomes.items()},
     }  # fmt: skip

@@ -1,10 +1,14 @@
 """The l3_split_kv_decode lesson: the ranges of the splits, both kernels, and what is merged."""
 
-import torch
+import math
 
-from kernels import choose_num_splits, merge_states, online_softmax
+import torch
+import triton
+import triton.language as tl
+
+from kernels import choose_num_splits, merge_states, paged_decode, split_kv_decode
 from kernels.checks import check_lesson_inputs
-from kernels.l3_split_kv_decode import launch_combine, launch_split, new_partials
+from kernels.l3_split_kv_decode import launch_combine, launch_split, new_partials, split_range
 from kernels.launch import Launch, new_outputs
 from scripts.trace_examples import (
     PAGE_SIZE,
@@ -12,14 +16,17 @@ from scripts.trace_examples import (
     VALUES,
     bench_shape,
     coordinates,
+    int32,
     launch_grid,
     page_slots,
     paged_example,
     rounded,
+    shown,
+    softmax,
     softmax_of,
     states,
 )
-from scripts.tracer import trace
+from scripts.tracer import launches_alone, trace
 from scripts.traces.l2_paged_decode import NUM_SMS
 
 H200_SMS = NUM_SMS["NVIDIA H200"]
@@ -33,12 +40,13 @@ def record() -> dict:
         "launch": two_kernels(),
         "combine_head": combine_head(),
         "merge_example": merge_example(),
+        "sm_grid": sm_grid(),
     }
 
 
-def page_ranges(ctx: int, num_splits: int) -> dict:
+def page_ranges(ctx: int, num_splits: int, page_size: int = PAGE_SIZE) -> dict:
     """The logical pages whose table entries each split read, and the tokens whose keys it read."""
-    arguments = paged_example(ctx, 1, 1)
+    arguments = paged_example(ctx, 1, 1, page_size=page_size)
     q, _, _, table, seq_lens = arguments
     inputs = check_lesson_inputs(*arguments, "NHD")
     with trace() as t:
@@ -48,7 +56,68 @@ def page_ranges(ctx: int, num_splits: int) -> dict:
         table_reads = coordinates(t.reads("block_table_ptr"), (0, 0, s))
         tokens = sum(map(len, page_slots(t.reads("k_ptr"), (0, 0, s)).values()))
         splits.append({"pages": table_reads[1] if table_reads else [], "tokens": tokens})
-    return {"ctx": ctx, "page_size": PAGE_SIZE, "splits": splits}
+    return {"ctx": ctx, "page_size": page_size, "splits": splits}
+
+
+@triton.jit
+def _ranges_kernel(
+    begin_ptr, end_ptr,  # [B, num_splits] int32, out
+    seq_lens_ptr,  # [B] int32, in
+    num_splits,
+    PAGE_SIZE: tl.constexpr,
+    BLOCK_S: tl.constexpr,  # num_splits rounded up to a power of two
+):  # fmt: skip
+    """Grid (B,): the range that the split kernel gives each split of a sequence, all splits at once."""
+    seq_id = tl.program_id(0)
+    split_id = tl.arange(0, BLOCK_S)
+    begin, end = split_range(tl.load(seq_lens_ptr + seq_id), split_id, num_splits, PAGE_SIZE)
+    out = seq_id * num_splits + split_id
+    tl.store(begin_ptr + out, begin, mask=split_id < num_splits)
+    tl.store(end_ptr + out, end, mask=split_id < num_splits)
+
+
+def split_ranges(seq_lens: list[int], num_splits: int, page_size: int) -> list[dict]:
+    """What `page_ranges` gives for each length, from the kernel's own `split_range`: no page is read.
+
+    A hundred times as fast, so that a reader's numbers can be drawn while they are typed.
+    """
+    begin, end = (torch.empty(len(seq_lens), num_splits, dtype=torch.int32) for _ in range(2))
+    block_s = triton.next_power_of_2(num_splits)
+    _ranges_kernel[(len(seq_lens),)](
+        begin, end, int32(seq_lens), num_splits, PAGE_SIZE=page_size, BLOCK_S=block_s
+    )
+    rows = []
+    for ctx, *bounds in zip(seq_lens, begin.tolist(), end.tolist(), strict=True):
+        pages = [list(range(*bound)) for bound in zip(*bounds, strict=True)]
+        tokens = [sum(min(page_size, ctx - page * page_size) for page in found) for found in pages]
+        splits = [{"pages": p, "tokens": n} for p, n in zip(pages, tokens, strict=True)]
+        rows.append({"ctx": ctx, "page_size": page_size, "splits": splits})
+    return rows
+
+
+def sm_grid(
+    gpu: str = "NVIDIA H200", batch_size: int = 1, num_kv_heads: int = 8, ctx: int = 32768,
+    num_splits: int | None = None,
+) -> dict:  # fmt: skip
+    """The grids of paged_decode and of split_kv_decode on a card; num_splits None: as many as are chosen.
+
+    Grids follow from the shapes, and no program runs: one token a sequence and a head dim of 16 are enough.
+    """
+    chosen = num_splits is None
+    if chosen:
+        num_splits = choose_num_splits(batch_size, num_kv_heads, ctx, PAGE_SIZE, NUM_SMS[gpu])
+    q = torch.zeros(batch_size, num_kv_heads, 16)
+    cache = torch.zeros(1, PAGE_SIZE, num_kv_heads, 16)
+    arguments = q, cache, cache, int32([[0]] * batch_size), int32([1] * batch_size)
+    with launches_alone() as launches:
+        paged_decode(*arguments)
+        split_kv_decode(*arguments, num_splits=num_splits)
+    unsplit, split, *_ = launches
+    return {
+        "gpu": gpu, "num_sms": NUM_SMS[gpu], "batch_size": batch_size, "num_kv_heads": num_kv_heads,
+        "ctx": ctx, "num_splits": num_splits, "chosen": chosen,
+        "unsplit_grid": unsplit.grid[:2], "grid": split.grid, "kernel": split.kernel,
+    }  # fmt: skip
 
 
 def two_kernels() -> dict:
@@ -112,21 +181,24 @@ def combine_head(ctx: int = 37, num_splits: int = 4, head: int = 2) -> dict:
     }  # fmt: skip
 
 
-def merge_example() -> dict:
-    """[1, 2, 3, 0] in two splits of two, merged; and in one pass."""
+def merge_example(scores: list[float] = SCORES, values: list[float] = VALUES, cut: int = 2) -> dict:
+    """Scores before and after the cut as two splits, merged; and in one pass. A split may be empty."""
     splits, parts = [], []
-    for i in (0, 2):
-        scores, values = SCORES[i : i + 2], VALUES[i : i + 2]
-        (state,) = states(scores, values, 2)
-        splits.append({"scores": scores, "values": values, **state, **softmax_of(scores, values)})
-        parts.append(online_softmax(torch.tensor(scores), torch.tensor(values)[:, None], return_lse=True))
+    for part in (slice(cut), slice(cut, None)):
+        own, weighed = scores[part], values[part]
+        # The state has a row of a power of two; -inf fills it up, and weighs nothing.
+        padding = triton.next_power_of_2(max(1, len(own))) - len(own)
+        (state,) = states([*own, *[-math.inf] * padding], [*weighed, *[0.0] * padding], len(own) + padding)
+        o, lse = softmax(own, weighed)
+        splits.append({"scores": own, "values": weighed, **state, **shown(o, lse)})
+        parts.append((o, lse))
     o, lse = (torch.stack(x).view(2, 1, 1, -1) for x in zip(*parts, strict=True))
     merged_o, merged_lse = merge_states(o, lse[..., 0])
     return {
         "splits": splits,
         "factors": factors(lse[..., 0]),
-        "merged": {"o": rounded(merged_o.item(), 3), "lse": rounded(merged_lse.item())},
-        "one_pass": softmax_of(SCORES, VALUES),
+        "merged": shown(merged_o, merged_lse),
+        "one_pass": softmax_of(scores, values),
     }
 
 
