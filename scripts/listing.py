@@ -16,16 +16,10 @@ from pygments.lexers import get_lexer_for_filename
 from pygments.token import STANDARD_TYPES, Token, _TokenType
 from pygments.util import ClassNotFound
 
-REGION = re.compile(r"(?:#|//)\s*(region|endregion)\b\s*(.*)")  # of Python, or of C++
-MARK = re.compile(r"\s*(?:#|//):\s*(.*)$")
-NAME = re.compile(r"[A-Za-z_][\w-]*")
+from scripts.marks import MARK, NAME, REGION, PageError
 
 Span = tuple[int, int]  # first and last line, both included, counted from 1
 Tokens = list[tuple[_TokenType, str]]  # one line
-
-
-class PageError(ValueError):
-    """A page names something that does not exist, or something that it names cannot be read."""
 
 
 @dataclass(frozen=True)

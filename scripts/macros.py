@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from scripts import compiled_page, drill_page, skeletons
+from scripts import compiled_page, drill_page, explore_page, run_page, skeletons
 from scripts.library import Library
 from scripts.listing import PageError, render, span_text, split_spec
+from scripts.run_program import case_path
 
 MACRO = re.compile(r"\{\{\s*(\w+):\s*([^{}\s]+)\s*\}\}")
 FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})\s*([\w-]*)")
@@ -105,12 +106,19 @@ def shown_files(markdown: str, kernel: str, lesson: str = "") -> set[str]:
             if kind == "hints":
                 one, _, level = name.rpartition("/")
                 paths.add(skeletons.load(one or lesson, level).source.path)
-    return paths
+    return paths | {case_path(*program) for program in shown_programs(markdown)}
 
 
 def shown_kernels(markdown: str) -> set[str]:
     """Kernels that a page shows compiled."""
     return {name for line in walk(markdown) if line.kind == "compiled" for name in line.spec.split()}
+
+
+def shown_programs(markdown: str) -> set[tuple[str, str]]:
+    """(lesson, level) of every program that a page lets the reader run; level "": the solution."""
+    names = [name for line in walk(markdown) for kind, name in MACRO.findall(line.text) if kind == "run"]
+    panels = [(lesson, level) for lesson, _, level in (name.partition("/") for name in names)]
+    return {(lesson, one) for lesson, level in panels for one in run_page.levels_shown(lesson, level)}
 
 
 def expand(markdown: str, page: Page, library: Library) -> str:
@@ -173,11 +181,15 @@ def _macro(m: re.Match[str], line: Line, prefix: str, page: Page, library: Libra
     if kind == "prod":
         text, url = library.production(name)
         return f'<a class="production" href="{html.escape(url)}">{_literal(text)}</a>'
-    if kind not in ("table", "figure", "hints", "mutant", "pitfall"):
-        known = "line, compiled, fact, table, figure, prod, hints, mutant, pitfall"
+    if kind not in ("table", "figure", "hints", "mutant", "pitfall", "run", "explore"):
+        known = "line, compiled, fact, table, figure, prod, hints, mutant, pitfall, run, explore"
         raise PageError(f"'{m[0]}': no macro {kind!r}; there are {known}")
     if line.text.strip() != m[0]:
         raise PageError(f"'{m[0]}' needs a line of its own")
+    if kind == "run":
+        return f"\n{line.text[: m.start()]}{_run(name, page, library)}\n"
+    if kind == "explore":
+        return f"\n{line.text[: m.start()]}{_token(page, explore_page.render(name, page.lang, library))}\n"
     lesson, _, name = name.rpartition("/")
     if not (lesson := lesson or page.lesson):
         raise PageError(f"'{m[0]}': this page belongs to no lesson; wanted '{kind}:LESSON/{name}'")
@@ -205,6 +217,14 @@ def _hints(lesson: str, level: str, indent: str, page: Page) -> str:
     for title, text in blocks:
         rows += ["", f'??? question "{title}"', *(f"    {row}" for row in text.splitlines()), ""]
     return "\n".join(indent + row for row in rows)
+
+
+def _run(name: str, page: Page, library: Library) -> str:
+    """The token of a program to run: `run:LESSON`, or `run:LESSON/LEVEL`, the level to begin with."""
+    lesson, _, level = name.partition("/")
+    path = case_path(lesson, level)
+    listing = render(library.source(path), "", page.url(source_uri(path)), f"case-{lesson}-")
+    return _token(page, run_page.panel(lesson, level, page.lang, listing, page.url))
 
 
 def _line_ref(name: str, reading: str, prefix: str, page: Page, library: Library) -> str:

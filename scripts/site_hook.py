@@ -24,13 +24,15 @@ from mkdocs.utils.meta import get_data
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `scripts`, wherever mkdocs was started
 
-from scripts import macros
+from scripts import macros, run_page
 from scripts.compiled_evidence import FOLDER
 from scripts.compiled_page import compiled_uri
 from scripts.library import Library
 from scripts.listing import PageError
 from scripts.notebook_page import lighten
 from scripts.reading import ReadingExtension
+from scripts.run_program import program
+from scripts.runner_site import RUNNER, place_runner
 
 ENGLISH = "mkdocs.en.yml"
 BRANCH = "main"
@@ -85,14 +87,15 @@ def _origin(root: Path) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add a full-source page for every file that a page shows, and the records of compiled kernels."""
+    """Add the full source of every file that a page shows, records of compiled kernels, programs to run."""
     library = config.extra["library"]
-    paths, records = set(), set()
+    paths, records, programs = set(), set(), set()
     for file in files.documentation_pages():
         if file.src_uri.endswith(".md"):
             markdown, meta = get_data(file.content_string)
             with _named(file.src_uri):
                 paths |= macros.shown_files(markdown, meta.get("kernel", ""), _lesson(file.src_uri))
+                programs |= macros.shown_programs(markdown)
                 for kernel in macros.shown_kernels(markdown):
                     records |= {
                         compiled_uri(kernel, one.record["target"]) for one in library.compiled(kernel)
@@ -108,6 +111,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for uri in sorted(records):
         path = library.root / FOLDER / Path(uri).name
         files.append(File.generated(config, uri, abs_src_path=str(path)))
+    for one in sorted(programs):
+        files.append(File.generated(config, run_page.program_uri(*one), content=program(*one)))
     return files
 
 
@@ -144,7 +149,8 @@ def on_page_content(html: str, page: MkDocsPage, config: MkDocsConfig, files: Fi
             page.meta.update(_notebook_meta(page.file))
             page.toc = get_toc([{"level": 1, "id": "section-1", "name": page.title, "children": []}])
             return lighten(html, Path(page.file.src_uri).name, WORDS[_lang(config)]["notebook"])
-        return macros.fill(html, page.macros)
+        # An empty corner heads nothing: to a screen reader it is a cell.
+        return macros.fill(html, page.macros).replace("<th></th>", "<td></td>")
 
 
 def _notebook_meta(file: File) -> dict:
@@ -157,6 +163,7 @@ def _notebook_meta(file: File) -> dict:
 
 def on_page_context(context: dict, page: MkDocsPage, config: MkDocsConfig, nav: Navigation) -> dict:
     context["languages"] = _languages(config, context["base_url"], "" if page.is_homepage else page.url)
+    context["runner"] = f"{_site_root(config, context['base_url'])}/{RUNNER}/"
     if config.repo_url and "source_file" in page.meta:
         page.edit_url = f"{config.repo_url}edit/{BRANCH}/{page.meta['source_file']}"
     return context
@@ -171,7 +178,7 @@ def _languages(config: MkDocsConfig, base_url: str, path: str) -> list[dict[str,
     """The page at `path` in every language: `href` relative to the page at hand, `url` in full."""
     languages = config.extra["languages"]
     here = next(language["path"] for language in languages if language["lang"] == _lang(config))
-    root = base_url + "/.." * here.count("/")
+    root = _site_root(config, base_url)
     site = config.site_url.removesuffix(here)
     return [
         {**language, "href": f"{root}/{language['path']}{path}", "url": f"{site}{language['path']}{path}"}
@@ -179,9 +186,16 @@ def _languages(config: MkDocsConfig, base_url: str, path: str) -> list[dict[str,
     ]
 
 
+def _site_root(config: MkDocsConfig, base_url: str) -> str:
+    """The root of both languages, relative to the page at hand."""
+    return base_url + "/.." * (Path(config.config_file_path).name == ENGLISH)
+
+
 def on_post_build(config: MkDocsConfig) -> None:
     _mend_search(Path(config.site_dir))
-    _build_english(config)
+    if Path(config.config_file_path).name != ENGLISH:
+        place_runner(Path(config.site_dir))
+        _build_english(config)
 
 
 def _mend_search(site: Path) -> None:
@@ -201,7 +215,7 @@ def _mend_search(site: Path) -> None:
 
 def _build_english(config: MkDocsConfig) -> None:
     english = _root(config) / ENGLISH
-    if Path(config.config_file_path).name == ENGLISH or not english.is_file():
+    if not english.is_file():
         return
     child = load_config(
         str(english),

@@ -1,11 +1,16 @@
 """Copy the site's third-party files, with their licences, from node_modules into docs/assets/vendor.
 
-The copies are committed, so that building and reading the site needs neither node nor the network.
+The editor is one module, bundled from scripts/codemirror_entry.mjs. All of it is committed: who reads the
+site, or changes a page, needs none of those packages.
 """
 
 import argparse
+import json
+import os
 import re
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,8 +23,39 @@ PACKAGES = {
     "source-sans-3": ("@fontsource-variable/source-sans-3", ["LICENSE", "files/*-latin-wght-*.woff2"]),
     "jetbrains-mono": ("@fontsource/jetbrains-mono", ["LICENSE", "files/*-latin-400-normal.woff2"]),
 }
+EDITOR = VENDOR / "codemirror"
+ENTRY = "scripts/codemirror_entry.mjs"
+BUNDLING = ["--bundle", "--minify", "--format=esm", "--target=es2022", "--legal-comments=none"]
 # Old formats that a browser which knows modules never asks for.
 OLD_FONTS = re.compile(rb',url\([^)]*\) format\("(?:woff|truetype)"\)')
+
+
+def bundle(node_modules: Path) -> tuple[bytes, list[str]]:
+    """The module of ENTRY, and the packages that are in it."""
+    esbuild = node_modules / ".bin/esbuild"
+    if not esbuild.exists():
+        raise FileNotFoundError(f"{node_modules} has no esbuild; run: npm ci")
+    environment = {**os.environ, "PATH": f"{os.environ['PATH']}{os.pathsep}{ROOT / '.venv/bin'}"}  # for node
+    with tempfile.TemporaryDirectory() as name:
+        out, meta = Path(name) / "out.mjs", Path(name) / "meta.json"
+        files = [f"--outfile={out}", f"--metafile={meta}"]
+        command = [esbuild, ENTRY, *BUNDLING, *files, "--log-level=warning"]
+        subprocess.run(command, cwd=node_modules.parent, env=environment, check=True)
+        (output,) = json.loads(meta.read_text(encoding="utf-8"))["outputs"].values()
+        used = [path for path, part in output["inputs"].items() if part["bytesInOutput"]]
+        inside = (path.split("node_modules/")[-1] for path in used if path != ENTRY)
+        packages = ("/".join(path.split("/")[: 2 if path.startswith("@") else 1]) for path in inside)
+        return out.read_bytes(), sorted(set(packages))
+
+
+def licences(node_modules: Path, packages: list[str]) -> bytes:
+    """The licences of these packages, one after the other."""
+    parts = []
+    for package in packages:
+        version = json.loads((node_modules / package / "package.json").read_text(encoding="utf-8"))["version"]
+        licence = (node_modules / package / "LICENSE").read_text(encoding="utf-8")
+        parts.append(f"{package} {version}\n\n{licence.strip()}\n")
+    return f"\n{'-' * 80}\n\n".join(parts).encode()
 
 
 def wanted(node_modules: Path) -> dict[Path, bytes]:
@@ -35,6 +71,8 @@ def wanted(node_modules: Path) -> dict[Path, bytes]:
                 name = Path(*parts[parts[0] in ("dist", "files") :])
                 data = file.read_bytes()
                 files[VENDOR / folder / name] = OLD_FONTS.sub(b"", data) if file.suffix == ".css" else data
+    files[EDITOR / "codemirror.mjs"], packages = bundle(node_modules)
+    files[EDITOR / "LICENSE"] = licences(node_modules, packages)
     return files
 
 

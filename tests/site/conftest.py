@@ -3,7 +3,6 @@
 import functools
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -14,14 +13,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from scripts.browsers import CHROMIUM_FLAGS, WAKE, chromium
+
 ROOT = Path(__file__).resolve().parents[2]
 ARTIFACTS = ROOT / ".artifacts"
 SITE_URL = "https://site.example/"
 REPO_URL = "https://github.com/owner/repository"
-CHROMIUM_FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -54,13 +51,12 @@ def address(site: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    path = chromium()
     with sync_playwright() as playwright:
         if not path and not Path(playwright.chromium.executable_path).exists():
             wanted = "install chromium, set CHROMIUM to the path of one, or run `playwright install chromium`"
             pytest.fail(f"no browser: {wanted}", pytrace=False)
-        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
+        browser = playwright.chromium.launch(executable_path=path, args=list(CHROMIUM_FLAGS))
         yield browser
         browser.close()
 
@@ -69,21 +65,26 @@ def browser() -> Iterator[Browser]:
 def open_page(
     browser: Browser, address: str, request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., Page]]:
-    """open_page(path, **context options): the page, loaded.
+    """open_page(path, wake=True, **context options): the page, loaded, and awake as if somebody read it.
 
     At the end no page may have had an error on its console or asked another server for anything; where the
     test failed, a screenshot of each page is kept in .artifacts/.
     """
     pages, problems = [], []
 
-    def open_page(path: str, **options: object) -> Page:
+    def open_page(path: str, wake: bool = True, **options: object) -> Page:
         context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
+        wake = wake and options.get("java_script_enabled", True)
+        if wake:  # whatever is loaded into it later, too
+            context.add_init_script(f"addEventListener('load', {WAKE})")
         page = context.new_page()
         pages.append(page)
         page.on("console", lambda m: problems.append(f"{page.url}: {m.text}") if m.type == "error" else None)
         page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
         page.on("request", lambda r: None if _is_ours(r.url, address) else problems.append(f"asks {r.url}"))
         page.goto(address + path)
+        if wake:
+            page.evaluate(WAKE)
         return page
 
     yield open_page

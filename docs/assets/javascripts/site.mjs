@@ -1,20 +1,19 @@
-/** Loads what the page at hand needs, names the search, and keeps the place when the language is switched. */
+/** Names the search, keeps the place when the language is switched, and loads what the page at hand needs. */
+
+import { awake, reader } from "./wake.mjs"
 
 const TOP = 120 // px: the header, and what a jump to a heading leaves free below it
 
-if (document.querySelector(".reading a[data-lines]")) import("./reading.mjs")
-if (document.querySelector(".gpu-set")) import("./gpu.mjs")
-if (document.querySelector(".compiled")) import("./compiled.mjs")
-if (document.querySelector(".arithmatex")) import("./math.mjs")
-if (document.querySelector("figure.chart")) import("./chart.mjs")
-if (document.querySelector(".interview-clock")) import("./interview.mjs")
-
-// What scrolls sideways can be scrolled by keys too; the theme has wrapped its tables when the page has loaded.
-const SIDEWAYS = ".drawing, .gpu-panel, .table-scroll, .md-typeset__scrollwrap"
-const widths = new ResizeObserver(entries => {
-  for (const { target } of entries) if (target.scrollWidth > target.clientWidth) target.tabIndex = 0
-})
-addEventListener("load", () => { for (const box of document.querySelectorAll(SIDEWAYS)) widths.observe(box) })
+/** What a page may have, and the module that brings it to life. */
+const PARTS = {
+  ".reading a[data-lines]": "reading.mjs",
+  ".gpu-set": "gpu.mjs",
+  ".compiled": "compiled.mjs",
+  "figure.chart": "chart.mjs",
+  ".runner": "runner/panel.mjs",
+  ".explorer": "explorer.mjs",
+  ".drawing [data-node]": "diagram_links.mjs",
+}
 
 // The theme gives its search dialog no name.
 const search = document.querySelector(".md-search")
@@ -32,3 +31,19 @@ function currentHeading() {
 for (const link of document.querySelectorAll("a.language-switch")) {
   link.addEventListener("click", () => { link.hash = currentHeading() })
 }
+
+// At once, for they may be in the first window.
+if (document.querySelector(".arithmatex")) import("./math.mjs")
+if (document.querySelector(".interview-clock")) import("./interview.mjs")
+
+await reader
+const wanted = Object.entries(PARTS).filter(([selector]) => document.querySelector(selector))
+await Promise.all(wanted.map(([, module]) => import(`./${module}`)))
+
+// What scrolls sideways can be scrolled by keys too; the theme has wrapped its tables by then.
+await awake
+const SIDEWAYS = ".drawing, .gpu-panel, .table-scroll, .md-typeset__scrollwrap, .highlight pre > code"
+const widths = new ResizeObserver(entries => {
+  for (const { target } of entries) if (target.scrollWidth > target.clientWidth) target.tabIndex = 0
+})
+for (const box of document.querySelectorAll(SIDEWAYS)) widths.observe(box)
