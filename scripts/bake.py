@@ -27,6 +27,7 @@ from scripts.bake_l7 import LESSON as L7
 from scripts.bake_l7_charts import L7_CHARTS
 from scripts.bake_l7_targets import targets as l7_targets
 from scripts.bake_ladder import predictions
+from scripts.bake_runner import RUNNER_TABLES
 from scripts.bake_site import SITE_TABLES
 from scripts.bake_splits import SPLIT_TABLES
 from scripts.bake_tables import TABLES
@@ -48,7 +49,7 @@ FOLDERS = {SPLITS: L7}  # where the tables of a record that is no lesson's own s
 def bake(loaded: list[dict]) -> dict[str, str]:
     """{path below snippets/generated: content} of all that follows from the records and the kernels' code."""
     files = {"facts.json": json.dumps(facts(loaded), indent=1, ensure_ascii=False) + "\n", **l1_pages(loaded)}
-    for name, make in (SITE_TABLES | L0_TABLES).items():
+    for name, make in (SITE_TABLES | L0_TABLES | RUNNER_TABLES).items():
         for lang in LANGS:
             files[f"{name}.{lang}.html"] = f'<div class="table-scroll">\n{make(loaded, lang)}\n</div>\n'
     for lesson, tables in LESSONS.items():

@@ -6,9 +6,7 @@ Every configuration is compiled first, in parallel; then each is timed alone, by
 KV bytes than the L2 cache holds. Interrupt it at will: finished rows are kept and skipped next time.
 """
 
-import argparse
 import itertools
-import multiprocessing
 import sys
 from pathlib import Path
 
@@ -16,14 +14,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `kernels` and `s
 
 import torch
 import triton
-from rich.progress import track
 
 from kernels.checks import check_lesson_inputs
 from kernels.l2_paged_decode import launch_naive_paged_decode, launch_paged_decode
 from kernels.l3_split_kv_decode import launch_split, new_partials
 from kernels.launch import Launch, new_outputs
-from scripts import records
-from scripts.timing import graph_latency
+from scripts.sweep_grid import Sweep, error_of, latency_us, num_pools
 
 NUM_KV_HEADS = 8
 KV_BYTES = 2**27
@@ -95,24 +91,17 @@ def build(point, pools: int):
 def compile_point(point) -> str | None:
     """In a worker: compile one point into Triton's cache by launching it on a small case."""
     # One sequence is enough, and its arguments are specialised just as those that will be timed.
-    small = (*point[:5], 1, *point[6:])
-    try:
-        build(small, 1)(0)
-        torch.cuda.synchronize()
-    except (triton.runtime.errors.OutOfResources, RuntimeError) as error:
-        return f"{type(error).__name__}: {error}".splitlines()[0][:200]
-    return None
+    return error_of(lambda: build((*point[:5], 1, *point[6:]), 1)(0))
 
 
 def measure(point) -> dict:
     """Latency of one point and what the compiler made of it."""
     kv_bytes = 2 * point[5] * point[6] * NUM_KV_HEADS * point[3] * DTYPES[point[1]].itemsize
-    pools = max(1, 2**28 // kv_bytes)
+    pools = num_pools(kv_bytes)
     run = build(point, pools)
     compiled = run(0)
-    latency = graph_latency([lambda i=i: run(i) for i in range(pools)], rounds=2)
     return {
-        "latency_us": latency, "kv_bytes": kv_bytes, "num_regs": compiled.n_regs,
+        "latency_us": latency_us(run, pools), "kv_bytes": kv_bytes, "num_regs": compiled.n_regs,
         "num_spills": compiled.n_spills, "shared_bytes": compiled.metadata.shared,
     }  # fmt: skip
 
@@ -123,38 +112,8 @@ FIELDS = (
 )  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="the JSON record to write")
-    parser.add_argument("--quick", action="store_true", help="the lesson's own shapes only")
-    parser.add_argument("--jobs", type=int, default=14, help="processes that compile (default 14)")
-    args = parser.parse_args()
-    if not torch.cuda.is_available():
-        parser.error("needs a CUDA GPU")
-
-    points = list(dict.fromkeys(grid_points(args.quick)))
-    partial = args.out.with_suffix(".partial.json")
-    rows = {tuple(row[f] for f in FIELDS): row for row in records.load_rows(partial)}
-    todo = [p for p in points if p not in rows]
-    failures = {}
-    with multiprocessing.get_context("spawn").Pool(args.jobs) as pool:
-        results = pool.imap(compile_point, todo, chunksize=4)
-        for point, error in zip(todo, track(results, "compile", total=len(todo)), strict=True):
-            if error:
-                failures[point] = error
-    for n, point in enumerate(track(todo, "time")):
-        row = dict(zip(FIELDS, point, strict=True))
-        rows[point] = row | ({"error": failures[point]} if point in failures else measure(point))
-        if n % 100 == 99:
-            records.save_rows(partial, list(rows.values()))
-    measured = [f"kernels/{name}.py" for name in ("l2_paged_decode", "l3_split_kv_decode")]
-    record = records.provenance("launch_sweep") | {"rows": [rows[p] for p in points]}
-    # Of these two files alone: the table that this record leads to is in a file that they import.
-    record["code_hash"] = {path: records.code_hash([path])[path] for path in measured}
-    records.save(args.out, record)
-    partial.unlink(missing_ok=True)
-    print(f"{args.out}: {len(points)} configurations, {len(failures)} of them not launchable")
-
+MEASURED = ("kernels/l2_paged_decode.py", "kernels/l3_split_kv_decode.py")
+SWEEP = Sweep("launch_sweep", FIELDS, MEASURED, grid_points, compile_point, measure)
 
 if __name__ == "__main__":
-    main()
+    SWEEP.main(__doc__, "the lesson's own shapes only")

@@ -6,13 +6,14 @@ import sys
 import torch
 
 from kernels.l1_write_kv import write_kv
-from tests.helpers.big_cache import FIRST_PAGE_OUT_OF_INT32, HEAD_DIM, NUM_KV_HEADS, PAGE_SIZE, new_cache
+from tests.helpers import big_cache
+from tests.helpers.big_cache import FIRST_PAGE_OUT_OF_INT32, HEAD_DIM, NUM_KV_HEADS, PAGE_SIZE
 from tests.helpers.mode import DEVICE
 
 
 def check(kv_layout: str) -> None:
     """Write into the last page that int32 reaches, and into the first that it does not."""
-    cache, last = new_cache(), FIRST_PAGE_OUT_OF_INT32
+    cache, last = big_cache.new_cache(), FIRST_PAGE_OUT_OF_INT32
     if kv_layout == "HND":  # as large; only the names of the two middle axes differ
         cache = cache.view(-1, NUM_KV_HEADS, PAGE_SIZE, HEAD_DIM)
     numbers = [last * PAGE_SIZE + 3, (last - 1) * PAGE_SIZE + 15, 0]

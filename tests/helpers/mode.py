@@ -3,7 +3,6 @@ first import of this module, which must come before anything imports triton."""
 
 import os
 
-import pytest
 import torch
 
 ON_GPU = torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET") != "1"
@@ -13,9 +12,6 @@ if not ON_GPU:
 DEVICE = torch.device("cuda" if ON_GPU else "cpu")
 # The interpreter computes bf16 wrongly, and the launchers refuse it there (tests/kernels/test_checks.py).
 DTYPES = [torch.float16, torch.float32] + ([torch.bfloat16] if ON_GPU else [])
-
-gpu_only = pytest.mark.skipif(not ON_GPU, reason="needs a CUDA GPU")
-interpreter_only = pytest.mark.skipif(ON_GPU, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 
 def describe_mode() -> str:

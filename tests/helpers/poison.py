@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from unittest import mock
 
 import torch
+
+from scripts.patching import patched
 
 # By element size: a NaN of float16, bfloat16 and float32 alike that no arithmetic makes, so that an element
 # that still has these bits was never written, and a guard that lost them was.
@@ -62,8 +63,8 @@ def poisoned(written: bool = True) -> Iterator[list[torch.Tensor]]:
         return wrapper
 
     with (
-        mock.patch.object(torch, "empty", poisoning(torch.empty)),
-        mock.patch.object(torch, "empty_like", poisoning(torch.empty_like)),
+        patched(torch, "empty", poisoning(torch.empty)),
+        patched(torch, "empty_like", poisoning(torch.empty_like)),
     ):
         yield tensors
     for allocation in allocations:

@@ -6,7 +6,7 @@ import torch
 from kernels import checks, split_kv_decode, split_kv_decode_unnormalized
 from tests.helpers.cases import make_case
 from tests.helpers.decoders import DECODERS
-from tests.helpers.mode import gpu_only
+from tests.helpers.marks import gpu_only
 
 decoders = pytest.mark.parametrize("name", DECODERS)
 

@@ -8,7 +8,8 @@ import torch
 from kernels import merge_states, split_kv_decode, split_kv_decode_unnormalized
 from tests.helpers.cases import PLAIN, Shape, make_case
 from tests.helpers.decoders import DECODERS, LESSON_DECODERS
-from tests.helpers.mode import DEVICE, gpu_only, interpreter_only
+from tests.helpers.marks import gpu_only, interpreter_only
+from tests.helpers.mode import DEVICE
 
 decoders = pytest.mark.parametrize("name", DECODERS)
 lesson_decoders = pytest.mark.parametrize("name", LESSON_DECODERS)

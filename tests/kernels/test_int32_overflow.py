@@ -1,15 +1,12 @@
 """Page id times stride needs int64: both sides of page 131072 at a stride of 16384 elements."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
 from tests.helpers import big_cache
 from tests.helpers.decoders import DECODERS
-from tests.helpers.mode import gpu_only, interpreter_only
+from tests.helpers.far import assert_survives, skip_without_memory
+from tests.helpers.marks import gpu_only, interpreter_only
 
 decoders = pytest.mark.parametrize("name", DECODERS)
 
@@ -24,21 +21,12 @@ def test_the_bound_is_where_the_lesson_says():
 @interpreter_only
 @decoders
 def test_pages_on_both_sides_of_the_bound(name):
-    """In a process of its own, since a wrong address may kill it; 4 GiB of addresses, few of them touched."""
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.helpers.big_cache", name],
-        cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert run.returncode == 0, f"exit status {run.returncode}\n{run.stderr[-3000:]}"
+    assert_survives("big_cache", name)
 
 
 @gpu_only
 @decoders
 def test_pages_on_both_sides_of_the_bound_on_a_gpu(name):
-    free, _ = torch.cuda.mem_get_info()
-    if free < 1.5 * big_cache.CACHE_BYTES:
-        pytest.skip(
-            f"needs {1.5 * big_cache.CACHE_BYTES / 1e9:.1f} GB of free GPU memory, has {free / 1e9:.1f}"
-        )
+    skip_without_memory()
     big_cache.check(name)
     torch.cuda.empty_cache()

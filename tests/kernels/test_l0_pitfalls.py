@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from kernels.l0_shapes import attend
-from scripts.mutants import Mutant, load
+from scripts.mutant_files import Mutant, load
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "snippets/mutants/l0_shapes"

@@ -15,7 +15,8 @@ from kernels.l1_decode_step import (
 )
 from kernels.l1_page_table import PageTable
 from kernels.l1_table_to_device import SharedMetadata
-from tests.helpers.mode import DEVICE, gpu_only
+from tests.helpers.marks import gpu_only
+from tests.helpers.mode import DEVICE
 
 B, HQ, HKV, D, PAGE, MAX_PAGES = 3, 4, 2, 16, 16, 4
 ROWS = [[9, 3, 7, 10], [5, 1, 11, 8]]  # pages of two sequences; the third row has none

@@ -1,9 +1,5 @@
 """L1: write_kv puts each token's K and V into its slot, and touches nothing else."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 from hypothesis import given
@@ -12,68 +8,13 @@ from hypothesis import strategies as st
 from kernels import checks
 from kernels.l1_write_kv import write_kv, write_kv_reference
 from scripts.tracer import trace
-from tests.helpers.mode import DEVICE, DTYPES, ON_GPU, dtype_name, gpu_only, interpreter_only
+from tests.helpers.far import assert_survives, skip_without_memory
+from tests.helpers.l1_write import GUARD, POISON, Write
+from tests.helpers.marks import gpu_only, interpreter_only
+from tests.helpers.mode import DEVICE, DTYPES, dtype_name
 
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=dtype_name)
 layouts = pytest.mark.parametrize("kv_layout", ["NHD", "HND"])
-POISON = {2: 0x7FED, 4: 0x7FED_BEEF}  # a NaN's bits, by element size: `untouched` compares bits
-INT_OF = {2: torch.int16, 4: torch.int32}
-GUARD = 2  # pages before and after the cache that belong to somebody else
-
-
-class Write:
-    """One call: caches full of poison between guard pages, and inputs that are slices of wider tensors."""
-
-    def __init__(
-        self, slots, *, heads=2, k_dim=32, v_dim=None, page_size=16, num_pages=6, dtype=torch.float32,
-        kv_layout="NHD", interleaved=False, slot_dtype=torch.int64, one=False,
-    ) -> None:  # fmt: skip
-        v_dim = v_dim or k_dim
-        rng = torch.Generator().manual_seed(0)
-        # A fused projection: K and V of a token are parts of one row, between other things.
-        fused = torch.full((len(slots), heads * (k_dim + v_dim) + 16), float("nan"))
-        fused[:, 8:-8] = torch.randn(len(slots), heads * (k_dim + v_dim), generator=rng)
-        fused = fused.to(DEVICE, dtype)
-        self.k = fused[:, 8 : 8 + heads * k_dim].unflatten(1, (heads, k_dim))
-        self.v = fused[:, 8 + heads * k_dim : -8].unflatten(1, (heads, v_dim))
-        self.layout = kv_layout
-
-        def pages(*inner):
-            shape = (num_pages + 2 * GUARD, *inner)
-            bits = torch.full(shape, POISON[dtype.itemsize], dtype=INT_OF[dtype.itemsize], device=DEVICE)
-            return bits.view(dtype)
-
-        def inner(dim):
-            return (page_size, heads, dim) if kv_layout == "NHD" else (heads, page_size, dim)
-
-        if interleaved:  # K and V of a page adjoin, as FlashInfer's one cache has them
-            both = pages(2, *inner(k_dim))
-            self.whole = [both[:, 0], both[:, 1]]
-        else:
-            self.whole = [pages(*inner(k_dim)), pages(*inner(v_dim))]
-        self.k_cache, self.v_cache = (cache[GUARD : GUARD + num_pages] for cache in self.whole)
-        if one:
-            self.v = self.v_cache = None
-            self.whole.pop()
-        self.slots = torch.tensor(slots, dtype=slot_dtype, device=DEVICE)
-
-    @property
-    def args(self):
-        return self.k, self.v, self.k_cache, self.v_cache, self.slots
-
-    def run(self, write) -> list[torch.Tensor]:
-        """The caches with their guards, as bits, after the call; they are poison again afterwards."""
-        write(*self.args, kv_layout=self.layout)
-        int_dtype = INT_OF[self.k.dtype.itemsize]
-        found = [cache.clone().view(int_dtype) for cache in self.whole]
-        for cache in self.whole:
-            cache.view(int_dtype).fill_(POISON[cache.dtype.itemsize])
-        return found
-
-    def assert_right(self) -> None:
-        """The kernel leaves the same bits as the reference does: in the slots, elsewhere, in the guards."""
-        for found, expected in zip(self.run(write_kv), self.run(write_kv_reference), strict=True):
-            assert torch.equal(found, expected)
 
 
 def test_the_reference_itself():
@@ -238,14 +179,8 @@ def test_bf16_needs_a_gpu():
 
 @pytest.mark.parametrize("kv_layout", ["NHD", "HND"])
 def test_slots_past_int32(kv_layout):
-    """In a process of its own, since a wrong address may kill it; on a CPU few of the 4 GiB are touched."""
-    if ON_GPU and torch.cuda.mem_get_info()[0] < 6e9:
-        pytest.skip("needs 6 GB of free GPU memory")
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.helpers.l1_big_write", kv_layout],
-        cwd=Path(__file__).parents[2], capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert run.returncode == 0, f"exit status {run.returncode}\n{run.stderr[-3000:]}"
+    skip_without_memory()
+    assert_survives("l1_big_write", kv_layout)
 
 
 @gpu_only

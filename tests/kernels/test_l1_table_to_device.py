@@ -17,7 +17,8 @@ from kernels.l1_table_to_device import (
 )
 from scripts.bench_transfer import PAGEABLE
 from scripts.generated import ROOT
-from tests.helpers.mode import DEVICE, ON_GPU, gpu_only
+from tests.helpers.marks import gpu_only
+from tests.helpers.mode import DEVICE, ON_GPU
 
 
 def table_of(number: int, pinned: bool = ON_GPU) -> torch.Tensor:

@@ -21,7 +21,8 @@ from tests.helpers.cases import (
 )
 from tests.helpers.compile_once import compiled_rows
 from tests.helpers.decoders import L3_DECODERS, OUTPUTS
-from tests.helpers.mode import DEVICE, DTYPES, dtype_name, gpu_only, interpreter_only
+from tests.helpers.marks import gpu_only, interpreter_only
+from tests.helpers.mode import DEVICE, DTYPES, dtype_name
 from tests.helpers.oracle import assert_right, run_poisoned
 from tests.helpers.traced import assert_clean, run_traced
 

@@ -17,7 +17,8 @@ from tests.helpers.cases import (
     make_case,
     sweep_case,
 )
-from tests.helpers.mode import DEVICE, DTYPES, ON_GPU, dtype_name, gpu_only, interpreter_only
+from tests.helpers.marks import gpu_only, interpreter_only
+from tests.helpers.mode import DEVICE, DTYPES, ON_GPU, dtype_name
 from tests.helpers.oracle import assert_right, assert_twice_as_good, reference, run_poisoned
 from tests.helpers.poison import poisoned
 from tests.helpers.traced import assert_clean, run_traced

@@ -26,7 +26,8 @@ from kernels.l7_rungs import (
 )
 from kernels.launch import TARGETS, new_outputs
 from tests.helpers.cases import PLAIN, STORAGES, TRACED_CALLS, Shape, listed_lengths, make_case, sweep_case
-from tests.helpers.mode import DEVICE, DTYPES, ON_GPU, dtype_name, gpu_only, interpreter_only
+from tests.helpers.marks import gpu_only, interpreter_only
+from tests.helpers.mode import DEVICE, DTYPES, ON_GPU, dtype_name
 from tests.helpers.oracle import assert_right, run_poisoned
 from tests.helpers.traced import assert_clean, run_traced
 

@@ -22,7 +22,8 @@ from kernels.launch import (
     shared_bytes,
 )
 from tests.helpers.cases import Shape, make_case
-from tests.helpers.mode import ON_GPU, gpu_only, interpreter_only
+from tests.helpers.marks import gpu_only, interpreter_only
+from tests.helpers.mode import ON_GPU
 
 ROOT = Path(__file__).resolve().parents[2]
 SWEEP = ROOT / "snippets/results/nvidia-h200/launch_sweep.json"

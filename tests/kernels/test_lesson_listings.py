@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.helpers.lesson import sections
-from tests.helpers.mode import interpreter_only
+from tests.helpers.marks import interpreter_only
 
 PROGRAM = re.compile(r"^```python\n(.*?)^```$.*?^```console\n\$[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

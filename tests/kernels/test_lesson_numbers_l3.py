@@ -24,7 +24,7 @@ from kernels.launch import TARGETS, shared_bytes
 from scripts.split_regret import BATCH_SIZES, CTXS, grid
 from tests.helpers.cases import Shape, make_case
 from tests.helpers.lesson import assert_numbers, nbytes
-from tests.helpers.mode import interpreter_only
+from tests.helpers.marks import interpreter_only
 from tests.helpers.oracle import reference
 from tests.helpers.traced import run_traced
 

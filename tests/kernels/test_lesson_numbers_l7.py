@@ -16,7 +16,8 @@ from kernels.launch import TARGETS
 from scripts.compiled_evidence import evidence
 from tests.helpers.cases import Shape, make_case
 from tests.helpers.lesson import assert_numbers, nbytes
-from tests.helpers.mode import DEVICE, ON_GPU, interpreter_only
+from tests.helpers.marks import interpreter_only
+from tests.helpers.mode import DEVICE, ON_GPU
 from tests.helpers.traced import run_traced
 
 LESSON = "l7_fast_decode"

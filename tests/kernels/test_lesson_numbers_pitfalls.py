@@ -9,7 +9,8 @@ import torch
 from kernels import paged_decode
 from tests.helpers.cases import Shape, make_case
 from tests.helpers.lesson import assert_numbers, nbytes
-from tests.helpers.mode import DEVICE, interpreter_only
+from tests.helpers.marks import interpreter_only
+from tests.helpers.mode import DEVICE
 from tests.helpers.oracle import run_poisoned
 
 PAGE = 16

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from scripts.mutants import all_ids
-from tests.helpers.mode import interpreter_only
+from scripts.mutant_files import all_ids
+from tests.helpers.marks import interpreter_only
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 LESSONS = ("online_softmax", "l2_paged_decode", "l3_split_kv_decode")

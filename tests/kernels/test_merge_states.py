@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from kernels import merge_states
 from scripts.tracer import trace
-from tests.helpers.mode import DEVICE, DTYPES, dtype_name, interpreter_only
+from tests.helpers.marks import interpreter_only
+from tests.helpers.mode import DEVICE, DTYPES, dtype_name
 from tests.helpers.oracle import assert_lse_close, assert_twice_as_good, orders
 from tests.helpers.poison import poisoned
 

@@ -6,7 +6,8 @@ import torch
 from kernels import fast_decode, make_plan, paged_decode, split_kv_decode
 from kernels.ops import fast_decode_op, paged_decode_op, split_kv_decode_op
 from tests.helpers.cases import PLAIN, Shape, make_case
-from tests.helpers.mode import DEVICE, ON_GPU, gpu_only
+from tests.helpers.marks import gpu_only
+from tests.helpers.mode import DEVICE, ON_GPU
 
 OPS = {
     "packed": (paged_decode_op, paged_decode),

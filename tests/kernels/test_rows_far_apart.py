@@ -12,7 +12,7 @@ from kernels import merge_states
 from scripts.tracer import trace
 from tests.helpers.cases import PLAIN, make_case
 from tests.helpers.decoders import DECODERS
-from tests.helpers.mode import interpreter_only
+from tests.helpers.marks import interpreter_only
 from tests.helpers.traced import run_traced
 
 STRIDE = 2**30  # elements: the third row begins at 2**31, which int32 does not reach

@@ -22,7 +22,8 @@ from kernels.checks import check_paged_inputs
 from kernels.l3_split_kv_decode import new_partials
 from scripts.tracer import trace
 from tests.helpers.cases import Shape, make_case
-from tests.helpers.mode import DEVICE, interpreter_only
+from tests.helpers.marks import interpreter_only
+from tests.helpers.mode import DEVICE
 from tests.helpers.oracle import run_poisoned
 from tests.helpers.traced import run_traced
 

@@ -8,43 +8,19 @@ from functools import partial
 import pytest
 import torch
 
-from tests.helpers.mode import DEVICE, ON_GPU  # before anything imports triton
+from tests.helpers.mode import DEVICE  # before anything imports triton
 
 from scripts import bench, bench_rows, bench_variants, read_ceiling, records  # isort: skip
 from scripts.bench_inputs import Shape, make_pool  # isort: skip
 from scripts.bench_truth import make_truth  # isort: skip
+from tests.helpers.made_up_gpu import make_up  # isort: skip
 
-GPU = {"name": "Test GPU", "slug": "test-gpu", "num_sms": 2, "l2_bytes": 1, "memory_bytes": 2**30}
-SOFTWARE = {"driver": "1", "cuda": "1", "torch": "1", "triton": "1", "python": "1"}
 SMALL = partial(Shape, num_qo_heads=4, num_kv_heads=2, head_dim=16)
-
-
-class FakeGraph:
-    """Runs one of the calls, as the warm-up of a real graph runs all."""
-
-    def __init__(self, calls) -> None:
-        calls[-1]()
-
-
-def fake_latency(graphs, rounds):
-    return {name: {"p20": 9.0, "p50": 10.0 + i, "p80": 21.0} for i, name in enumerate(graphs)}
 
 
 @pytest.fixture
 def fake_gpu(monkeypatch):
-    """Kernels run where the suite runs; the card, its software and the clock are made up."""
-
-    def provenance(lesson, kernels):
-        return {
-            "schema": 1, "kind": "measured", "lesson": lesson, "gpu": GPU, "software": SOFTWARE,
-            "date": "2026-01-01", "command": "python scripts/bench.py",
-            "code_hash": records.code_hash(kernels),
-        }  # fmt: skip
-
-    monkeypatch.setattr(records, "provenance", provenance)
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    if not ON_GPU:
-        monkeypatch.setattr("torch.cuda.synchronize", lambda: None)
+    make_up(monkeypatch, "bench.py", bench_rows, read_ceiling)
     monkeypatch.setattr(bench, "Shape", SMALL)
     monkeypatch.setattr(bench, "measure_matmul", lambda rounds: 500.0)
     monkeypatch.setattr(bench_rows, "DEVICE", str(DEVICE))
@@ -52,11 +28,6 @@ def fake_gpu(monkeypatch):
     monkeypatch.setattr(bench_rows, "eager_latency", lambda calls: ({"p50": 50.0}, {"p50": 20.0}))
     monkeypatch.setattr(bench_variants, "SPLITS", (1, 3))
     monkeypatch.setattr(bench_variants, "SPLITS_IN_PARTS", (3,))
-    monkeypatch.setattr(read_ceiling, "PURE_READS", ((1, 16, 1, 1), (2, 2**20, 1, 1)))
-    monkeypatch.setattr(read_ceiling, "PAGED_READS", ((2, 32, 1, 1),))
-    for module in (bench_rows, read_ceiling):
-        monkeypatch.setattr(module, "LaunchGraph", FakeGraph)
-        monkeypatch.setattr(module, "interleaved_latency", fake_latency)
 
 
 def run(tmp_path, *args, lesson="l3_split_kv_decode", shapes="2x20"):

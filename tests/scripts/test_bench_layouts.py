@@ -6,29 +6,17 @@ from functools import partial
 import pytest
 import torch
 
-from tests.helpers.mode import DEVICE, ON_GPU  # before anything imports triton
+from tests.helpers.mode import DEVICE  # before anything imports triton
 
 from kernels.l1_write_kv import write_kv  # isort: skip
 from scripts import bench_layouts, layout_variants, read_ceiling, records  # isort: skip
 from scripts.bench_inputs import make_pool  # isort: skip
-from tests.scripts.test_bench_cli import GPU, SOFTWARE, FakeGraph, fake_latency  # isort: skip
+from tests.helpers.made_up_gpu import make_up  # isort: skip
 
 
 @pytest.fixture
 def fake_gpu(monkeypatch):
-    """Kernels run where the suite runs; the card, its software and the clock are made up."""
-
-    def provenance(lesson, kernels):
-        return {
-            "schema": 1, "kind": "measured", "lesson": lesson, "gpu": GPU, "software": SOFTWARE,
-            "date": "2026-01-01", "command": "python scripts/bench_layouts.py",
-            "code_hash": records.code_hash(kernels),
-        }  # fmt: skip
-
-    monkeypatch.setattr(records, "provenance", provenance)
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    if not ON_GPU:
-        monkeypatch.setattr("torch.cuda.synchronize", lambda: None)
+    make_up(monkeypatch, "bench_layouts.py", bench_layouts, read_ceiling)
     monkeypatch.setattr(layout_variants, "DEVICE", str(DEVICE))
     for name, value in {"NUM_QO_HEADS": 4, "NUM_KV_HEADS": 2, "HEAD_DIM": 16}.items():
         monkeypatch.setattr(layout_variants, name, value)
@@ -39,11 +27,6 @@ def fake_gpu(monkeypatch):
     monkeypatch.setattr(bench_layouts, "READ_PAGES", (16,))
     monkeypatch.setattr(bench_layouts, "make_pool", partial(make_pool, num_sets=2))
     monkeypatch.setattr(bench_layouts, "eager_latency", lambda calls: ({"p50": 50.0}, {"p50": 20.0}))
-    monkeypatch.setattr(read_ceiling, "PURE_READS", ((1, 16, 1, 1), (2, 2**20, 1, 1)))
-    monkeypatch.setattr(read_ceiling, "PAGED_READS", ((2, 32, 1, 1),))
-    for module in (bench_layouts, read_ceiling):
-        monkeypatch.setattr(module, "LaunchGraph", FakeGraph)
-        monkeypatch.setattr(module, "interleaved_latency", fake_latency)
 
 
 def run(tmp_path):

@@ -12,26 +12,17 @@ from tests.helpers.mode import DEVICE, ON_GPU  # before anything imports triton
 
 from kernels import DecodePlan, fast_decode, paged_decode  # isort: skip
 from scripts import bench, bench_compile, bench_inputs, bench_ours, bench_peers  # isort: skip
-from scripts import read_ceiling, records  # isort: skip
+from scripts import read_ceiling  # isort: skip
 from scripts.bench_inputs import Shape, make_pool  # isort: skip
 from scripts.bench_matrix import matrix, select  # isort: skip
 from scripts.bench_truth import make_truth  # isort: skip
 from scripts.peers import Candidate, Missing, load  # isort: skip
 from scripts.peers import flash_attention, flashinfer_decode, torch_sdpa, vllm_triton  # isort: skip
+from tests.helpers.made_up_gpu import make_up  # isort: skip
 
-GPU = {"name": "Test GPU", "slug": "test-gpu", "num_sms": 2, "l2_bytes": 1, "memory_bytes": 2**30}
 FP8 = torch.float8_e4m3fn
 SMALL = partial(Shape, num_qo_heads=4, num_kv_heads=2, head_dim=16)
 PEERS = ("good", "absent", "broken", "wrong")
-
-
-class FakeGraph:
-    def __init__(self, calls, graph_us=0) -> None:
-        calls[-1]()
-
-
-def fake_latency(graphs, rounds):
-    return {name: {"p20": 9.0, "p50": 10.0 + i, "p80": 21.0} for i, name in enumerate(graphs)}
 
 
 def good(pool):
@@ -63,13 +54,6 @@ def wrong(pool):
 
 @pytest.fixture
 def fake_gpu(monkeypatch):
-    def provenance(lesson, kernels):
-        return {
-            "schema": 1, "kind": "measured", "lesson": lesson, "gpu": GPU, "date": "2026-01-01",
-            "software": {"driver": "1", "cuda": "1", "torch": "1", "triton": "1", "python": "1"},
-            "command": "python scripts/bench.py", "code_hash": {},
-        }  # fmt: skip
-
     adapter = SimpleNamespace(
         version=lambda: "1.2.3", PEERS=dict(zip(PEERS, (good, absent, broken, wrong), strict=True))
     )
@@ -77,10 +61,7 @@ def fake_gpu(monkeypatch):
     if not ON_GPU:  # what the interpreter cannot do: launch it so
         whole = bench_ours.FastCall
         monkeypatch.setattr(bench_ours, "FastCall", lambda *args, pdl: whole(*args, pdl=False))
-    monkeypatch.setattr(records, "provenance", provenance)
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    if not ON_GPU:
-        monkeypatch.setattr("torch.cuda.synchronize", lambda: None)
+    make_up(monkeypatch, "bench.py", bench_peers, read_ceiling, code_hash=lambda kernels: {})
     monkeypatch.setattr(bench_peers, "ADAPTERS", {"some": adapter})
     monkeypatch.setattr(bench_peers, "DEVICE", str(DEVICE))
     monkeypatch.setattr(bench_peers, "POOL_BYTES", 1)
@@ -91,12 +72,8 @@ def fake_gpu(monkeypatch):
     monkeypatch.setattr(bench_ours, "make_plan", lambda *args: DecodePlan(2))
     monkeypatch.setattr(bench_ours, "LAUNCHES", ())
     monkeypatch.setattr(read_ceiling, "PURE_READS", ((1, 16, 1, 1),))
-    monkeypatch.setattr(read_ceiling, "PAGED_READS", ((2, 32, 1, 1),))
     monkeypatch.setattr(read_ceiling, "SMALL_READS", ())
     monkeypatch.setattr(read_ceiling, "CHUNKS", (16, 32))
-    for module in (bench_peers, read_ceiling):
-        monkeypatch.setattr(module, "LaunchGraph", FakeGraph)
-        monkeypatch.setattr(module, "interleaved_latency", fake_latency)
 
 
 def run(monkeypatch, tmp_path, shapes, *args):

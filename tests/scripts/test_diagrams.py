@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-import unicodedata
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -13,12 +12,12 @@ import pytest
 from scripts.diagrams import GENERATED, draw_all
 from scripts.generated import ROOT, write_or_check
 from scripts.svg import Drawing, number
+from tests.helpers.figures import SVG, assert_sound
 
-SVG = "{http://www.w3.org/2000/svg}"
 FIGURES = draw_all()
 NAMES = {
     "l0_shapes": {"token_to_heads", "stored", "two_readings", "selection"},
-    "l1_paged_cache": {"block_table", "pages_life", "copy_on_write"},
+    "l1_paged_cache": {"block_table", "pages_life", "copy_on_write", "pool", "waste"},
     "l1_table_to_device": {"race", "capture"},
     "online_softmax": {"steps"},
     "l2_paged_decode": {"block_table", "group_rows", "page_map", "sm_grid"},
@@ -30,12 +29,6 @@ def texts(lesson: str, name: str, lang: str = "en") -> list[str]:
     """Every text of a committed figure, in order."""
     root = ET.fromstring((GENERATED / lesson / f"{name}.{lang}.svg").read_text(encoding="utf-8"))
     return [element.text for element in root.iter(f"{SVG}text")]
-
-
-def text_width(text: str, size: float, mono: bool) -> float:
-    """About how wide a text is: Chinese is as wide as it is high, Latin about half of that."""
-    latin = 0.6 if mono else 0.5
-    return size * sum(1.0 if unicodedata.east_asian_width(c) in "WF" else latin for c in text)
 
 
 def test_committed_figures_are_what_would_be_drawn():
@@ -67,26 +60,7 @@ def test_every_figure_stands_in_both_languages():
 
 @pytest.mark.parametrize("path", FIGURES, ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_figure_is_sound(path: Path):
-    root = ET.fromstring(FIGURES[path])
-    ids = [element.get("id") for element in root.iter() if element.get("id")]
-    assert root.get("role") == "img" and len(ids) == len(set(ids))
-    title, desc = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
-    assert root.get("aria-labelledby").split() == [title.get("id"), desc.get("id")] == ids
-    assert title.text and len(desc.text) > 60
-    assert not re.search(r"[{}]", "".join(root.itertext())), "a placeholder was left"
-    # Only the site's colours, so that both schemes hold, and no text below 12 px.
-    for element in root.iter():
-        for name in ("fill", "stroke"):
-            value = element.get(name)
-            assert value in (None, "none") or value.startswith("var(--fig-"), value
-        assert float(element.get("font-size", 12)) >= 12
-    _, _, width, height = map(float, root.get("viewBox").split())
-    for element in root.iter(f"{SVG}text"):
-        size, x = float(element.get("font-size")), float(element.get("x"))
-        shift = {None: 0, "middle": 0.5, "end": 1}[element.get("text-anchor")]
-        wide = text_width(element.text, size, element.get("font-family") is not None)
-        assert x - shift * wide >= 0 and x + (1 - shift) * wide <= width, element.text
-        assert 0 < float(element.get("y")) <= height
+    assert_sound(FIGURES[path])
 
 
 def test_ids_differ_between_figures():
@@ -210,3 +184,46 @@ def test_the_pages_of_l1_are_those_of_its_worked_example():
     assert shown.count("× 2") == 5 and shown.count("× 1") == 5 and "4 slots copied" in shown
     shown = texts("l1_paged_cache", "pages_life")
     assert shown.count("B C") == 5 and "free A" in shown  # three lines with two shared pages, less one copied
+
+
+def graph(name: str) -> tuple[set[str], set[tuple[str, str]]]:
+    """Nodes and edges that a figure of L3 gives to the page."""
+    root = ET.fromstring((GENERATED / f"l3_split_kv_decode/{name}.en.svg").read_text(encoding="utf-8"))
+    groups = list(root.iter(f"{SVG}g"))
+    edges = {
+        (source, target)
+        for group in groups
+        for source in group.get("data-from", "").split()
+        for target in group.get("data-to", "").split()
+    }
+    return {group.get("data-node") for group in groups if group.get("data-node")}, edges
+
+
+def test_the_graph_of_two_kernels_is_what_was_traced():
+    trace = json.loads((GENERATED / "traces/l3_split_kv_decode.json").read_text(encoding="utf-8"))["launch"]
+    nodes, edges = graph("two_kernels")
+    wanted = set()
+    for name, kernel in zip(("split", "combine"), trace["kernels"], strict=True):
+        wanted |= {(tensor, name) for tensor in kernel["reads"]}
+        wanted |= {(name, tensor) for tensor in kernel["writes"]}
+    assert edges == wanted and nodes == {"split", "combine", *trace["tensors"]}
+
+
+def test_the_graph_of_a_head_combined_says_what_its_numbers_follow_from():
+    nodes, edges = graph("combine_head")
+    splits = range(4)
+    assert nodes == {f"{x}{s}" for x in ("lse", "o", "w") for s in splits} | {"M", "o", "lse"}
+    wanted = {(f"lse{s}", f"w{s}") for s in splits} | {("M", f"w{s}") for s in splits}
+    wanted |= {(f"{x}{s}", "o") for x in "ow" for s in splits} | {(f"w{s}", "lse") for s in splits}
+    assert edges == wanted | {(f"lse{s}", "M") for s in (0, 1, 2)} | {("M", "lse")}  # split 3 is empty
+
+
+def test_pool_and_waste_show_what_was_recorded():
+    trace = json.loads((GENERATED / "traces/l1_paged_cache.json").read_text(encoding="utf-8"))
+    shown = texts("l1_paged_cache", "pool")
+    assert {f"{n} tokens" for n in trace["pool"]["lens"]} <= set(shown)
+    assert [x for x in shown if x in "ABC"][3:] == list("ABBCABCAB") and shown.count("free") == 1
+    shown = texts("l1_paged_cache", "waste")
+    for policy in trace["waste"]["policies"].values():
+        percent = round(100 * policy["used"] / policy["steps"] / policy["extent"])
+        assert f"{policy['extent']:,}, {percent} % used" in shown

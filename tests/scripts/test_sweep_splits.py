@@ -11,9 +11,8 @@ from scripts import records, split_regret, split_timing, sweep_splits  # isort: 
 from scripts.split_kernels import FILES, RULES, SUBJECTS, Subject  # isort: skip
 from kernels.reference import paged_attention_reference  # isort: skip
 from scripts.split_regret import Point  # isort: skip
+from tests.helpers.made_up_gpu import SOFTWARE, make_up  # isort: skip
 
-GPU = {"name": "Test GPU", "slug": "test-gpu", "num_sms": 2, "l2_bytes": 1, "memory_bytes": 2**30}
-SOFTWARE = {"driver": "1", "cuda": "1", "torch": "1", "triton": "1", "python": "1"}
 POINTS = [Point(1, 32, 1), Point(2, 48, 2), Point(2, 48, 2, wide=True)]
 
 
@@ -63,14 +62,7 @@ CHOSEN = 1
 @pytest.fixture
 def fake_gpu(monkeypatch):
     """Nothing here is a GPU's: the kernel, the card and the clock are made up."""
-
-    def provenance(lesson, kernels=None):
-        return {
-            "schema": 1, "kind": "measured", "lesson": lesson, "gpu": GPU, "software": SOFTWARE,
-            "date": "2026-01-01", "command": "python scripts/sweep_splits.py", "code_hash": {},
-        }  # fmt: skip
-
-    monkeypatch.setattr(records, "provenance", provenance)
+    make_up(monkeypatch, "sweep_splits.py", code_hash=lambda kernels: {})
     monkeypatch.setattr(split_timing, "DEVICE", str(DEVICE))
     monkeypatch.setattr(split_timing, "MOST_CALLS", 2)
     monkeypatch.setitem(SUBJECTS, "l3", reference)
@@ -78,12 +70,10 @@ def fake_gpu(monkeypatch):
     monkeypatch.setattr(split_timing, "GRAPH_US", 10)
     monkeypatch.setattr(sweep_splits, "grid", lambda: POINTS)
     for name, value in (
-        ("is_available", lambda: True), ("mem_get_info", lambda: (2**30, 2**30)), ("Event", Clock),
+        ("mem_get_info", lambda: (2**30, 2**30)), ("Event", Clock),
         ("CUDAGraph", Graph), ("Stream", lambda: None), ("stream", lambda _: nullcontext()),
     ):  # fmt: skip
         monkeypatch.setattr(f"torch.cuda.{name}", value)
-    if not ON_GPU:
-        monkeypatch.setattr("torch.cuda.synchronize", lambda: None)
 
 
 def run(tmp_path, *args):

@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from scripts.tracer import TraceError, trace
-from tests.helpers.mode import interpreter_only
+from tests.helpers.marks import interpreter_only
 
 pytestmark = interpreter_only
 

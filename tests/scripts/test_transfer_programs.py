@@ -9,7 +9,8 @@ import pytest
 from scripts import transfer_programs
 from scripts.generated import ROOT
 from scripts.transfer_programs import SOURCES, MissingToolError, ProgramError, build, compiler, run
-from tests.helpers.mode import ON_GPU, gpu_only
+from tests.helpers.marks import gpu_only
+from tests.helpers.mode import ON_GPU
 
 # Tokens 36, 16 and 17 of sequences with pages [9, 3, 7], [5, 21] and [0, 1], then one more of each.
 SLOTS = [[7 * 16 + 4, 21 * 16, 16 + 1], [7 * 16 + 5, 21 * 16 + 1, 16 + 2]]
