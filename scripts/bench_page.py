@@ -101,7 +101,7 @@ def runner(host: Host) -> list[dict]:
 
 
 def weight(host: Host) -> list[dict]:
-    """What a page costs before any click, compressed: untouched; and read to its end, formulas drawn."""
+    """What a page costs before any click, compressed: untouched; and read to its end."""
     rows = []
     for path in PAGES:
         with fresh_page(host) as page:
@@ -111,7 +111,7 @@ def weight(host: Host) -> list[dict]:
             page.evaluate(WAKE)
             page.evaluate(READ)
             page.wait_for_load_state("networkidle")
-            rows.append(row(f"read:{path}", "kB", 400, [host.sent_bytes / 1e3]))
+            rows.append(row(f"read:{path}", "kB", 350, [host.sent_bytes / 1e3]))
     return rows
 
 

@@ -2,7 +2,7 @@
 
 mkdocs-jupyter puts JupyterLab's styles, its copy buttons and addresses of outside servers (MathJax, Mermaid)
 into every page. Only the cells are kept. Our stylesheet dresses them, and formulas are marked as arithmatex
-marks them, so that the same self-hosted KaTeX draws them.
+marks them, so that formulas.py draws them, too.
 """
 
 import re

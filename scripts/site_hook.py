@@ -5,12 +5,14 @@ mkdocs.yml is the Chinese site and the root of the build; when it is done, it bu
 """
 
 import json
+import logging
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from jinja2 import Environment
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.config.defaults import MkDocsConfig
@@ -27,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `scripts`, where
 from scripts import macros, run_page
 from scripts.compiled_evidence import FOLDER
 from scripts.compiled_page import compiled_uri
+from scripts.formulas import Formulas, NoKatexError
 from scripts.library import Library
 from scripts.listing import PageError
 from scripts.notebook_page import lighten
@@ -45,6 +48,7 @@ WORDS = {
            "notebook": "Download this notebook (.ipynb)"},
 }  # fmt: skip
 
+log = logging.getLogger("mkdocs.site_hook")
 _startup = {"command": "build", "dirty": False}
 
 
@@ -55,6 +59,7 @@ def on_startup(command: str, dirty: bool) -> None:
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     config.markdown_extensions.append(ReadingExtension())
     config.extra["library"] = Library(_root(config))
+    config.extra["formulas"] = Formulas()
     if repo := config.repo_url or _origin(_root(config)):
         config.repo_url = repo = repo.rstrip("/") + "/"
         config.repo_name = repo.split("/", 3)[3].strip("/")
@@ -161,7 +166,18 @@ def _notebook_meta(file: File) -> dict:
     return {"description": metadata["description"], "search": {"exclude": True}}
 
 
+def on_env(env: Environment, config: MkDocsConfig, files: Files) -> None:
+    pages = [file.page for file in files.documentation_pages() if file.page]
+    try:
+        config.extra["formulas"].draw((page.file.src_uri, page.content or "") for page in pages)
+    except PageError as error:
+        raise PluginError(str(error)) from error
+    except NoKatexError as error:
+        log.warning("formulas are shown as TeX: %s", error)
+
+
 def on_page_context(context: dict, page: MkDocsPage, config: MkDocsConfig, nav: Navigation) -> dict:
+    page.content = config.extra["formulas"].put(page.content)  # after the search has read the TeX
     context["languages"] = _languages(config, context["base_url"], "" if page.is_homepage else page.url)
     context["runner"] = f"{_site_root(config, context['base_url'])}/{RUNNER}/"
     if config.repo_url and "source_file" in page.meta:

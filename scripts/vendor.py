@@ -19,7 +19,7 @@ COMMAND = "npm ci && python scripts/vendor.py"
 
 # Folder under docs/assets/vendor -> (package, files, as globs).
 PACKAGES = {
-    "katex": ("katex", ["LICENSE", "dist/katex.min.css", "dist/katex.min.js", "dist/fonts/*.woff2"]),
+    "katex": ("katex", ["LICENSE", "dist/katex.min.css", "dist/fonts/*.woff2"]),
     "source-sans-3": ("@fontsource-variable/source-sans-3", ["LICENSE", "files/*-latin-wght-*.woff2"]),
     "jetbrains-mono": ("@fontsource/jetbrains-mono", ["LICENSE", "files/*-latin-400-normal.woff2"]),
 }

@@ -149,6 +149,20 @@ def test_no_syntax_of_ours_is_left_over(site: Path) -> None:
             assert ours, f"{file}: {text.strip()[:80]!r}"
 
 
+def test_every_formula_is_drawn(site: Path) -> None:
+    seen = 0
+    for file in pages(site).values():
+        page = soup(file)
+        for formula in page.select(".arithmatex"):
+            assert formula.select_one(".katex math") and formula.select_one(".katex-html"), (
+                f"{file}: {formula}"
+            )
+            seen += 1
+        styled = [link for link in page.head.select("link[rel=stylesheet]") if "katex" in link["href"]]
+        assert len(styled) == bool(page.select(".arithmatex")), file
+    assert seen > 200
+
+
 def test_source_pages_show_every_line_once(site: Path) -> None:
     sources = {path: file for path, file in pages(site).items() if path.startswith("source/")}
     assert sources

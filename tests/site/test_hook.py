@@ -8,6 +8,8 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
 
+from scripts import formulas
+
 HOOK = Path(__file__).resolve().parents[2] / "scripts/site_hook.py"
 CONFIG = f"""\
 site_name: demo
@@ -42,8 +44,8 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(project: Path) -> Path:
-    config = load_config(str(project / "mkdocs.yml"), strict=True)
+def run(project: Path, strict: bool = True) -> Path:
+    config = load_config(str(project / "mkdocs.yml"), strict=strict)
     config.plugins.on_startup(command="build", dirty=False)
     build(config)
     return project / "site"
@@ -70,6 +72,8 @@ def test_a_file_that_no_page_shows_has_none(project: Path) -> None:
         ("zh/index.md", "```listing\nkernels/demo.py:no\n```", "index.md: kernels/demo.py has no section"),
         ("en/lessons/demo.md", "{{ fact:no }}", "lessons/demo.md: snippets/generated/facts.json does not"),
         ("en/index.md", "{{ line:kernels/gone.py:x }}", "index.md: 'kernels/gone.py' is not a file"),
+        ("en/lessons/demo.md", '<span class="arithmatex">\\\\(\\no\\\\)</span>',
+         "lessons/demo.md: formula \\no: KaTeX parse error"),
         ("zh/index.md", "/// reading | kernels/demo.py:body\n", "index.md: the block /// never ends"),
     ],
 )  # fmt: skip
@@ -80,6 +84,18 @@ def test_a_wrong_name_fails_the_build_and_names_the_page(
     with pytest.raises(Abort):
         run(project)
     assert message in caplog.text
+
+
+def test_without_katex_pages_show_tex_and_say_so(
+    project: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "docs/en/index.md").write_text(
+        '# Home\n\n<span class="arithmatex">\\\\(m &lt; 1\\\\)</span>\n'
+    )
+    monkeypatch.setattr(formulas, "KATEX", formulas.ROOT / "absent")
+    run(project, strict=False)
+    assert "formulas are shown as TeX: absent is not there; wanted: make" in caplog.text
+    assert "\\(m &lt; 1\\)" in (project / "site/en/index.html").read_text()
 
 
 @pytest.mark.parametrize("lang", ["zh", "en"])

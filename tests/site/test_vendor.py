@@ -43,7 +43,7 @@ def test_copies_with_licences_and_without_old_fonts(root: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    "name", ["katex/katex.min.js", "katex/LICENSE", "katex/old.js", "codemirror/codemirror.mjs"]
+    "name", ["katex/katex.min.css", "katex/LICENSE", "katex/old.js", "codemirror/codemirror.mjs"]
 )
 def test_check_names_the_file_and_the_command(
     root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, name: str

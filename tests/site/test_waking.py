@@ -25,7 +25,7 @@ def asleep(open_page: Open, path: str = LESSON, **options: object) -> tuple[Page
 def test_nothing_is_brought_to_life_before_there_is_a_reader(open_page: Open) -> None:
     page, asked = asleep(open_page)
     modules = [name for name in asked if name.endswith((".js", ".mjs"))]
-    assert sorted(modules) == ["math.mjs", "site.mjs", "wake.mjs"]
+    assert sorted(modules) == ["site.mjs", "wake.mjs"]
     blocks = page.evaluate("document.querySelector('article').children.length")
     assert blocks - 6 < page.evaluate(LEFT) < blocks
     assert not page.evaluate(THEME)

@@ -32,8 +32,7 @@ for (const link of document.querySelectorAll("a.language-switch")) {
   link.addEventListener("click", () => { link.hash = currentHeading() })
 }
 
-// At once, for they may be in the first window.
-if (document.querySelector(".arithmatex")) import("./math.mjs")
+// At once, for it may be in the first window.
 if (document.querySelector(".interview-clock")) import("./interview.mjs")
 
 await reader
@@ -42,7 +41,7 @@ await Promise.all(wanted.map(([, module]) => import(`./${module}`)))
 
 // What scrolls sideways can be scrolled by keys too; the theme has wrapped its tables by then.
 await awake
-const SIDEWAYS = ".drawing, .gpu-panel, .table-scroll, .md-typeset__scrollwrap, .highlight pre > code"
+const SIDEWAYS = ".drawing, .gpu-panel, .table-scroll, .md-typeset__scrollwrap, .highlight pre > code, div.arithmatex"
 const widths = new ResizeObserver(entries => {
   for (const { target } of entries) if (target.scrollWidth > target.clientWidth) target.tabIndex = 0
 })
