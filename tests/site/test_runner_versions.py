@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from scripts.run_program import program
 from tests.site.runner_panel import LESSON, PROBLEM, Panel
@@ -55,6 +55,55 @@ def test_reset_and_the_last_version(lesson: Panel) -> None:
     lesson.button(last).click()
     expect(lesson.status).to_contain_text("your version of")
     assert lesson.text.startswith("# mine\n"), "of the visit before: a trifle does not push it out"
+
+
+@pytest.fixture
+def held(problem: Panel) -> list[Route]:
+    """Requests for programs, which are answered when the test lets them go on."""
+    problem.edit()
+    problem.type_first("# mine")
+    held: list[Route] = []
+    problem.page.route("**/programs/**", lambda route: held.append(route))
+    return held
+
+
+def arrived(panel: Panel, held: list[Route], count: int = 1) -> Route:
+    """The last of so many requests, once it is there."""
+    while len(held) < count:
+        panel.page.wait_for_timeout(50)
+    return held[count - 1]
+
+
+def test_a_run_waits_for_the_text_that_reset_brings(problem: Panel, held: list[Route]) -> None:
+    problem.button("Reset").click()
+    problem.button("Run").click()
+    problem.page.wait_for_timeout(500)
+    assert problem.page.evaluate("window.asked") is None
+    arrived(problem, held).continue_()
+    assert problem.asked()[1] == program("l2_paged_decode", "loop")
+
+
+def test_a_check_waits_for_the_level_that_was_chosen_last(problem: Panel, held: list[Route]) -> None:
+    for level in ("launcher", "kernel"):
+        problem.block.get_by_role("combobox").select_option(level)
+    problem.button("Check").click()
+    problem.page.wait_for_timeout(500)
+    assert problem.page.evaluate("window.asked") is None
+    arrived(problem, held).continue_()
+    arrived(problem, held, 2).continue_()
+    assert problem.asked()[:4] == ["check", "l2_paged_decode", "kernel", program("l2_paged_decode", "kernel")]
+    assert problem.block.get_by_role("combobox").input_value() == "kernel"
+
+
+def test_a_text_that_does_not_come_leaves_the_reader_s(problem: Panel) -> None:
+    problem.edit()
+    problem.type_first("# mine")
+    problem.page.evaluate("() => { window.fetch = () => Promise.reject(new TypeError('no network')) }")
+    problem.block.get_by_role("combobox").select_option("launcher")
+    expect(problem.status).to_contain_text("check the network")
+    assert problem.block.get_by_role("combobox").input_value() == "loop"
+    problem.button("Run").click()
+    assert problem.asked()[1].startswith("# mine\n")
 
 
 @pytest.mark.parametrize("kept", ["{", "[1, null]", '{"a": 1}', '[{"source": 3}]'])

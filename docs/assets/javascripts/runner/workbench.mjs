@@ -42,6 +42,8 @@ export class Workbench {
     this.opening = undefined
     /** @type {Promise<string> | undefined} what the editor will begin with */
     this.first = undefined
+    /** @type {Promise<unknown>} until the text that the reader asked for last is there */
+    this.coming = Promise.resolve()
     this.given = "" // what the editor was given last; the reader has changed it if it holds anything else
 
     const { words } = this
@@ -113,6 +115,7 @@ export class Workbench {
 
   /** What is to be run: what the editor holds, or will hold. @returns {Promise<string>} */
   async source() {
+    await this.coming
     if (this.editor) return this.editor.text
     this.first ??= this.original(this.program)
     this.first.catch(() => { this.first = undefined }) // the next press tries again
@@ -171,6 +174,16 @@ export class Workbench {
     this.offerLast()
   }
 
+  /**
+   * Exchange the program for another: after the exchanges that were asked for before, and a run waits for it.
+   * @param {() => Promise<unknown>} exchange
+   */
+  async exchange(exchange) {
+    this.coming = this.coming.then(exchange).catch(error => this.complain(error))
+    await this.coming
+    await this.ready().catch(error => this.complain(error))
+  }
+
   /** A notice above the code, or none. @param {string} text */
   notify(text) {
     this.notice.textContent = text
@@ -195,39 +208,39 @@ export class Workbench {
     this.lastButton.ariaDisabled = String(!this.store.last(this.editor?.text ?? ""))
   }
 
-  async loadLast() {
-    this.save()
-    const version = this.store.last(this.editor?.text ?? "")
-    if (!version) return
-    this.give(version.source)
-    await this.ready().catch(error => this.complain(error))
-    this.say(this.words.loaded(new Date(version.time).toLocaleString(this.lang, { dateStyle: "medium", timeStyle: "short" })))
+  loadLast() {
+    return this.exchange(async () => {
+      this.save()
+      const version = this.store.last(this.editor?.text ?? "")
+      if (!version) return
+      this.give(version.source)
+      this.say(this.words.loaded(new Date(version.time).toLocaleString(this.lang, { dateStyle: "medium", timeStyle: "short" })))
+    })
   }
 
-  async reset() {
-    try {
+  reset() {
+    return this.exchange(async () => {
       this.give(await this.original(this.program))
-      await this.ready()
       this.output.clear()
       this.say(this.words.restored)
-    } catch (error) {
-      this.complain(error)
-    }
+    })
   }
 
   /** @param {string} level */
-  async toLevel(level) {
+  toLevel(level) {
     const program = this.programs.find(each => each.level === level) ?? this.programs[0]
-    try {
-      const source = await this.original(program)
-      this.choose(program)
-      this.give(source)
-      this.output.clear()
-      this.say(this.words.level(program.level))
-    } catch (error) {
-      if (this.levels) this.levels.value = this.program.level
-      this.complain(error)
-    }
+    return this.exchange(async () => {
+      try {
+        const source = await this.original(program)
+        this.choose(program)
+        this.give(source)
+        this.output.clear()
+        this.say(this.words.level(program.level))
+      } catch (error) {
+        if (this.levels) this.levels.value = this.program.level
+        throw error
+      }
+    })
   }
 
   /** @param {string} hash of an address that holds a program */
