@@ -1,49 +1,67 @@
-// Presses the buttons of a lesson's page in Firefox, and prints what came of it as JSON.
+// Firefox, one tab at a time, for tests in Python: a line of JSON on stdin is [what to do, ...with what], and the
+// next line on stdout is { value } or { error }. It ends with its stdin.
 //
-//     node tests/js/firefox.mjs FIREFOX ADDRESS-OF-THE-LESSON      (called by tests/site/test_runner_firefox.py)
+//     node tests/js/firefox.mjs FIREFOX      (called by tests/site/firefox.py)
 
+import { createInterface } from "node:readline";
 import puppeteer from "puppeteer-core";
 
-const [executablePath, address] = process.argv.slice(2);
-const ENDLESS = "import time\nwhile True:\n    time.sleep(0)\n";
-const browser = await puppeteer.launch({ browser: "firefox", executablePath, headless: true });
-const problems = [];
+const PATIENCE = 120_000; // ms: other tests may have the machine's cores
+
+const browser = await puppeteer.launch({
+  browser: "firefox", executablePath: process.argv[2], headless: true,
+  defaultViewport: { width: 1440, height: 900 },
+});
+let page, problems;
+
+const called = (source, args) => `(${source})(...${JSON.stringify(args)})`;
+const actions = {
+  version: () => browser.version(),
+  /** A tab that nobody has used, with nothing kept from the last one. */
+  async open(url) {
+    await page?.browserContext().close();
+    page = await (await browser.createBrowserContext()).newPage();
+    page.setDefaultTimeout(PATIENCE);
+    const found = (problems = []);
+    page.on("pageerror", (error) => found.push(`throws ${error.message}`));
+    page.on("console", (message) => message.type() === "error" && found.push(`says ${message.text()}`));
+    page.on("response", (answer) => answer.status() >= 400 && found.push(`${answer.status()} ${answer.url()}`));
+    page.on("request", (request) => {
+      if (![new URL(url).origin, "null"].includes(new URL(request.url()).origin)) found.push(`asks ${request.url()}`);
+    });
+    await page.goto(url);
+  },
+  reload: async () => void (await page.reload()),
+  problems: () => problems,
+  /** Keys one after the other; "Control+Home" is both at once. */
+  async press(...keys) {
+    for (const key of keys) {
+      const held = key.split("+");
+      const last = held.pop();
+      for (const each of held) await page.keyboard.down(each);
+      await page.keyboard.press(last);
+      for (const each of held.reverse()) await page.keyboard.up(each);
+    }
+  },
+  type: (text) => page.keyboard.type(text),
+  // With the pointer, once the element is in view and stands still.
+  click: (selector) => page.locator(selector).click(),
+  hover: (selector) => page.locator(selector).hover(),
+  fill: (selector, value) => page.locator(selector).fill(value),
+  evaluate: (source, ...args) => page.evaluate(called(source, args)),
+  wait: async (source, ...args) => void (await page.waitForFunction(called(source, args))),
+  screenshot: async (path) => void (await page.screenshot({ path })),
+};
+
 try {
-  const page = await browser.newPage();
-  page.on("pageerror", (error) => problems.push(error.message));
-  await page.goto(address, { waitUntil: "networkidle0" });
-  await page.mouse.move(200, 200); // somebody is there: what the page puts off until then begins
-  // By keys: a page that is still laying itself out may move under the pointer.
-  const press = async (part) => {
-    await page.waitForSelector(`.runner ${part}:not([disabled])`);
-    await page.focus(`.runner ${part}`);
-    await page.keyboard.press("Enter");
-  };
-  const started = () => page.waitForSelector(".runner-stop:not([hidden])", { timeout: 120_000 });
-  const calm = () => page.waitForSelector(".runner [data-act=run]:not([hidden])", { timeout: 120_000 });
-  const text = (part) => page.$eval(`.runner ${part}`, (element) => element.textContent).catch(() => "");
-
-  await press("[data-act=run]");
-  await started();
-  await calm();
-  const first = { printed: await text(".runner-printed"), error: await text(".runner-error") };
-
-  // An address with a program that never ends: shown, not run, until Run is pressed; Stop ends it.
-  await page.evaluate(async (source) => {
-    const site = new URL("../../", location.href);
-    const { toHash } = await import(new URL("javascripts/runner/share.mjs", site).href);
-    location.hash = await toHash(source, "");
-  }, ENDLESS);
-  await page.waitForSelector(".runner-notice:not([hidden])");
-  const shown = { notice: await text(".runner-notice"), code: await text(".cm-content") };
-  await press("[data-act=run]");
-  await started();
-  await new Promise((resolve) => setTimeout(resolve, 1000));
-  const running = await page.$eval(".runner", (runner) => runner.ariaBusy);
-  await press(".runner-stop");
-  await calm();
-  const stopped = await text(".runner-status");
-  console.log(JSON.stringify({ version: await browser.version(), first, shown, running, stopped, problems }));
+  for await (const line of createInterface({ input: process.stdin })) {
+    const [name, ...args] = JSON.parse(line);
+    const answer = await Promise.resolve(actions[name](...args)).then(
+      (value) => ({ value }),
+      (error) => ({ error: error.message }),
+    );
+    console.log(JSON.stringify(answer));
+  }
 } finally {
   await browser.close();
 }

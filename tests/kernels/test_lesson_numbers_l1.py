@@ -8,6 +8,7 @@ from kernels.l1_page_table import PageTable
 from kernels.l1_paged_cache import PagedKVCache
 from scripts import records
 from tests.helpers.lesson import assert_numbers, nbytes, sections
+from tests.helpers.marks import interpreter_only
 
 LESSON = "l1_paged_cache"
 HEADS, HEAD_DIM, LAYERS, PAGE = 8, 128, 32, 32
@@ -143,6 +144,7 @@ def test_a_write_is_nearly_a_copy(measured):
         assert copy < write < 1.3 * copy and indexed > 5 * write
 
 
+@interpreter_only
 def test_run_it(capsys):
     """The page's program, without its decode kernel, which tests of L2 hold to the reference."""
     for lang in ("zh", "en"):

@@ -161,6 +161,20 @@ def test_a_link_shows_the_code_and_never_runs_it(problem: Panel, open_page: Open
     assert other.text == program("l2_paged_decode", "kernel")
 
 
+def test_run_at_once_waits_for_the_program_of_the_link(lesson: Panel) -> None:
+    lesson.page.evaluate(
+        """async source => {
+          const site = new URL(document.querySelector("meta[name=runner]").content, document.baseURI)
+          const { toHash } = await import(new URL("../../javascripts/runner/share.mjs", site).href)
+          const run = document.querySelector(".runner [data-act=run]")
+          addEventListener("hashchange", () => run.click(), { once: true }) // the page hears of it first
+          location.hash = await toHash(source, "")
+        }""",
+        "print('of the link')",
+    )
+    assert lesson.asked()[1] == "print('of the link')"
+
+
 @pytest.mark.parametrize("code", ["", "xyz", "!!", "S8vPV0jLz1d" * 40])
 def test_a_broken_link_shows_the_page_s_own_program(lesson: Panel, code: str) -> None:
     lesson.page.goto(lesson.page.url + "#code=" + code)

@@ -28,17 +28,19 @@ export async function copyLink(bench) {
 /** Show the program of an address, which is not run. @param {Workbench} bench @param {string} hash */
 export async function openLink(bench, hash) {
   const { words } = bench
-  try {
-    const { source, level } = await fromHash(hash)
-    const program = bench.programs.find(each => each.level === level)
-    if (program) bench.choose(program)
-    bench.give(source)
-    bench.output.clear()
-    bench.notify(words.linked)
-  } catch {
-    bench.notify(words.badLink)
-  }
   bench.say(words.preparing)
-  await bench.ready().then(() => bench.say(""), error => bench.complain(error))
+  await bench.exchange(async () => {
+    try {
+      const { source, level } = await fromHash(hash)
+      const program = bench.programs.find(each => each.level === level)
+      if (program) bench.choose(program)
+      bench.give(source)
+      bench.output.clear()
+      bench.notify(words.linked)
+    } catch {
+      bench.notify(words.badLink)
+    }
+  })
+  if (bench.editor && !bench.runs.running) bench.say("")
   bench.block.scrollIntoView({ block: "start" })
 }
