@@ -78,6 +78,27 @@ def test_run_and_stop_share_a_place_and_the_focus(lesson: Panel) -> None:
     expect(lesson.printed).to_have_text("(no output)")
 
 
+@pytest.mark.parametrize(("act", "now"), [("Run", "Running…"), ("Check", "Checking…")])
+def test_what_takes_long_is_told_of_stop(open_page: Open, act: str, now: str) -> None:
+    panel = Panel(open_page("en/" + PROBLEM))
+    panel.page.clock.install()
+    panel.button(act).click()
+    panel.asked()
+    panel.say("onProgress", {"stage": "triton", "done": 0, "total": 0})
+    panel.page.clock.run_for(60_000)
+    expect(panel.status).to_have_text("Loading Triton")  # which has a bar of its own
+    panel.say("onReady", None)
+    expect(panel.status).to_have_text(now)
+    expect(panel.block.get_by_role("progressbar")).to_be_hidden()
+    panel.page.clock.run_for(9_000)
+    expect(panel.status).to_have_text(now)
+    panel.page.clock.run_for(2_000)
+    expect(panel.status).to_have_text(f"{now} It takes long; Stop ends it.")
+    panel.button("Stop").click()
+    panel.page.clock.run_for(60_000)
+    expect(panel.status).to_have_text("Stopped")
+
+
 @pytest.mark.parametrize("key", ["Control+Enter", "Meta+Enter"])
 def test_a_key_runs_what_is_in_the_editor(lesson: Panel, key: str) -> None:
     lesson.edit()

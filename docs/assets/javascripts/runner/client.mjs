@@ -8,6 +8,7 @@
 /**
  * @typedef {object} Listeners
  * @property {(progress: Progress) => void} [onProgress]  while the runner loads
+ * @property {() => void} [onReady]  when it has loaded
  * @property {(text: string) => void} [onStdout]  what the reader's code prints, as it prints it
  * @property {(text: string) => void} [onStage]  the case that a check begins
  */
@@ -127,6 +128,7 @@ export class Runner {
       this.#lost(message.message);
     } else if (message.type === "ready") {
       this.#ready = true;
+      for (const { listeners } of this.#pending.values()) listeners.onReady?.();
       if (this.busy) this.#watch();
     } else {
       const pending = this.#pending.get(message.id ?? 0);

@@ -8,6 +8,8 @@ import { make } from "./output.mjs"
 /** @typedef {import("./editor.mjs").Editor} Editor */
 /** @typedef {import("./workbench.mjs").Workbench} Workbench */
 
+const SLOW = 10_000 // ms without news: long for what a page runs, so the reader is told of Stop
+
 export class Runs {
   /** @param {Workbench} bench */
   constructor(bench) {
@@ -44,7 +46,7 @@ export class Runs {
       bench.editor?.mark("step", null)
       const { getRunner } = await import("./client.mjs").catch(() => { throw new Error(words.unread("client.mjs")) })
       this.runner = getRunner()
-      bench.say(kind === "run" ? words.running : words.checking)
+      this.now(kind === "run" ? words.running : words.checking)
       await this[kind](this.runner, source, steps)
       await opening
     } catch (error) {
@@ -60,6 +62,7 @@ export class Runs {
     const { bench } = this
     const result = await runner.run(source, { trace: true, steps, lang: bench.lang }, {
       onProgress: progress => this.showProgress(progress),
+      onReady: () => this.loaded(bench.words.running),
       onStdout: text => {
         this.loaded(bench.words.running)
         bench.output.print(text)
@@ -87,6 +90,7 @@ export class Runs {
     const { bench } = this
     const report = await runner.check(bench.lesson, bench.program.checkedAs, source, bench.lang, {
       onProgress: progress => this.showProgress(progress),
+      onReady: () => this.loaded(bench.words.checking),
       onStage: text => this.loaded(`${bench.words.checking} ${text}`),
     }).catch(error => this.failed(error))
     bench.output.showReport(report)
@@ -103,6 +107,7 @@ export class Runs {
   /** @param {Progress} progress */
   showProgress({ stage, done, total }) {
     const { bench } = this
+    clearTimeout(this.slow)
     if (stage !== this.stage) bench.say(bench.words.stages[stage])
     this.stage = stage
     this.loading.hidden = false
@@ -116,12 +121,21 @@ export class Runs {
   loaded(now) {
     this.loading.hidden = true
     this.stage = ""
-    this.bench.say(now)
+    this.now(now)
+  }
+
+  /** Say what goes on; and, if there is no news of it for long, how to end it. @param {string} text */
+  now(text) {
+    const { bench } = this
+    bench.say(text)
+    clearTimeout(this.slow)
+    this.slow = setTimeout(() => bench.say(`${text} ${bench.words.slow}`), SLOW)
   }
 
   /** Run and Stop share a place; whichever goes away hands the focus on. @param {boolean} running */
   busy(running) {
     this.running = running
+    clearTimeout(this.slow)
     this.bench.block.ariaBusy = String(running)
     const [shown, hidden] = running ? [this.stopButton, this.runButton] : [this.runButton, this.stopButton]
     const focused = document.activeElement === hidden

@@ -14,7 +14,7 @@ export const WORDS = {
     download: /** @param {number} done @param {number} total */ (done, total) =>
       total ? `下载 ${megabytes(done)} / ${megabytes(total)} MB` : `下载 ${megabytes(done)} MB`,
     stages: { download: "正在下载运行环境，只有第一次需要", start: "正在启动 Python", triton: "正在载入 Triton" },
-    running: "正在运行…", checking: "正在检查…",
+    running: "正在运行…", checking: "正在检查…", slow: "时间有点长；按“停止”可以结束",
     done: /** @param {number} ms */ ms => `运行结束，用了 ${seconds(ms)} 秒`,
     raised: "运行中断，原因见下", passed: "检查通过", refused: "检查没有通过，说明见下",
     stopped: "已停止", nothing: "（没有输出）", cut: "\n……输出太长，后面的省略了",
@@ -36,7 +36,7 @@ export const WORDS = {
     download: /** @param {number} done @param {number} total */ (done, total) =>
       total ? `${megabytes(done)} of ${megabytes(total)} MB` : `${megabytes(done)} MB`,
     stages: { download: "Downloading the runner, this once", start: "Starting Python", triton: "Loading Triton" },
-    running: "Running…", checking: "Checking…",
+    running: "Running…", checking: "Checking…", slow: "It takes long; Stop ends it.",
     done: /** @param {number} ms */ ms => `Done in ${seconds(ms)} s`,
     raised: "It ended early, for the reason below", passed: "The check passes", refused: "The check fails, for the reason below",
     stopped: "Stopped", nothing: "(no output)", cut: "\n… too much output; the rest is left out",
