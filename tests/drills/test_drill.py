@@ -161,8 +161,9 @@ def test_a_server_that_cannot_start_gets_a_message(mine, capsys, monkeypatch):
 
 
 CHECK = """
-import sys
+import signal, sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background has it ignored
 from scripts import drill
 drill.ROOT = Path(sys.argv[1])
 drill.MINE = drill.ROOT / "mine"

@@ -103,6 +103,16 @@ def test_check_names_the_mistake(open_page: Open) -> None:
     )
 
 
+def test_a_python_that_is_gone_is_replaced(open_page: Open) -> None:
+    page = open_page("en/" + L2)
+    edit(page, "import triton\n", "import triton\nimport os\nos._exit(0)\n")
+    page.locator(".runner [data-act=run]").click()
+    expect(page.locator(".runner-status")).to_contain_text("The runner failed", timeout=START)
+    page.locator(".runner").get_by_role("button", name="Reset").click()
+    run(page)
+    expect(page.locator(".runner-printed")).to_contain_text("lse [2, 8]", timeout=START)
+
+
 def wrong_program(mutant_id: str) -> str:
     from scripts import mutant_files
 

@@ -96,5 +96,6 @@ for (const type of SIGNS) addEventListener(type, sign, { passive: true })
 addEventListener("load", () => setTimeout(sign, QUIET))
 for (const type of HELD) addEventListener(type, hold, true)
 addEventListener("click", event => { if (meant(event, "a[href*='#']")) joinAll() }, true)
-if (/[?&][hq]=/.test(location.search)) sign() // the theme shows what was searched for
+// The theme shows what was searched for, and the panel a program that came by a link.
+if (/[?&][hq]=/.test(location.search) || location.hash.startsWith("#code=")) sign()
 for (const type of ["hashchange", "beforeprint"]) addEventListener(type, () => { joinAll(); sign() })

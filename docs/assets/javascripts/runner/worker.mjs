@@ -111,18 +111,30 @@ starting.then(
   (error) => tell({ type: "failed", id: null, message: String(error) }),
 );
 
+/** @param {any} python */
+function lives(python) {
+  try {
+    return Boolean(python.globals);
+  } catch {
+    return false;
+  }
+}
+
 /** @param {MessageEvent<ToWorker>} event */
 self.onmessage = async ({ data }) => {
   if (data.type === "boot") return;
   const python = await starting;
   /** @param {"stdout" | "stage"} type @param {string} text */
   const say = (type, text) => tell({ type, id: data.id, text });
-  const answer = python.globals.get("answer");
+  /** @type {any} */
+  let answer;
   try {
+    answer = python.globals.get("answer");
     tell({ type: "result", id: data.id, result: JSON.parse(answer(JSON.stringify(data), say)) });
   } catch (error) {
-    tell({ type: "failed", id: data.id, message: String(error) });
+    // After an exit or a stack that overflowed this Python answers nothing more: the page starts another worker.
+    tell({ type: "failed", id: lives(python) ? data.id : null, message: String(error) });
   } finally {
-    answer.destroy();
+    if (lives(python)) answer?.destroy();
   }
 };
