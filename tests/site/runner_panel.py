@@ -1,5 +1,8 @@
 """A page's panel with a runner that the test plays itself: what it is asked, and what it answers."""
 
+import base64
+import zlib
+
 from playwright.sync_api import Locator, Page, expect
 
 LESSON, PROBLEM = "lessons/l2_paged_decode/", "problems/l2_paged_decode/"
@@ -20,6 +23,13 @@ window.played = {
 }
 """
 RESULT = {"ok": True, "stdout": "", "ms": 310, "error": None, "warnings": [], "page_map": None, "steps": None}
+
+
+def link(source: str, level: str = "") -> str:
+    """The hash of an address that holds a program, as share.mjs has it."""
+    deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    packed = base64.urlsafe_b64encode(deflate.compress(source.encode()) + deflate.flush())
+    return "#code=" + packed.decode().rstrip("=") + (f".{level}" if level else "")
 
 
 class Panel:

@@ -1,11 +1,9 @@
 """Firefox on the real pages, with the real runner: what test_runner_real.py and others have Chromium do."""
 
-import base64
 import os
 import re
 import shutil
 import time
-import zlib
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from scripts.run_program import program
 from tests.site.conftest import ARTIFACTS
 from tests.site.firefox import TEXTS, Firefox
+from tests.site.runner_panel import link
 from tests.site.test_diagram_links import KERNELS
 from tests.site.test_explorers import L1, L3, PAGES
 from tests.site.test_runner_explorers import CHANGES
@@ -47,13 +46,6 @@ def tab(firefox: Firefox, request: pytest.FixtureRequest) -> Iterator[Firefox]:
         name = re.sub(r"\W+", "-", f"{request.node.name}-firefox")
         firefox.ask("screenshot", str(ARTIFACTS / f"{name}.png"))
     assert not problems, "\n".join(problems)
-
-
-def link(source: str, level: str = "") -> str:
-    """The hash of an address that holds a program, as share.mjs has it."""
-    deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-    packed = base64.urlsafe_b64encode(deflate.compress(source.encode()) + deflate.flush())
-    return "#code=" + packed.decode().rstrip("=") + (f".{level}" if level else "")
 
 
 def give(tab: Firefox, source: str, level: str = "") -> None:

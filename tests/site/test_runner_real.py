@@ -8,7 +8,9 @@ from playwright.sync_api import Page, expect
 
 from scripts.browsers import WAKE
 from scripts.page_server import Host, served
+from scripts.run_program import program
 from scripts.runner_site import RUNNER
+from tests.site.runner_panel import link
 
 Open = Callable[..., Page]
 L2 = "lessons/l2_paged_decode/"
@@ -25,17 +27,9 @@ def run(page: Page) -> None:
 
 def edit(page: Page, before: str, after: str) -> None:
     """Put an edited program into the editor, by a link, as a reader may get it."""
-    page.evaluate(
-        """async ([before, after]) => {
-          const { programs } = JSON.parse(document.querySelector(".runner").dataset.runner)
-          const source = await (await fetch(programs[0].url)).text()
-          if (source.split(before).length !== 2) throw new Error(`not there once: ${before}`)
-          const site = new URL(document.querySelector("meta[name=runner]").content, document.baseURI)
-          const { toHash } = await import(new URL("../../javascripts/runner/share.mjs", site).href)
-          location.hash = await toHash(source.replace(before, after), programs[0].level)
-        }""",
-        [before, after],
-    )
+    source = program("l2_paged_decode")
+    assert source.count(before) == 1
+    page.evaluate("hash => { location.hash = hash }", link(source.replace(before, after)))
     expect(page.locator(".runner-notice")).to_be_visible(timeout=START)
 
 
@@ -88,14 +82,8 @@ def test_an_endless_kernel_is_stopped_and_the_next_run_works(open_page: Open) ->
 def test_check_names_the_mistake(open_page: Open) -> None:
     """A known wrong kernel, on the problem page: the name that drill.py gives it."""
     page = open_page("en/problems/online_softmax/")
-    page.evaluate(
-        """async source => {
-          const site = new URL(document.querySelector("meta[name=runner]").content, document.baseURI)
-          const { toHash } = await import(new URL("../../javascripts/runner/share.mjs", site).href)
-          location.hash = await toHash(source, "loop")
-        }""",
-        wrong_program("online_softmax/acc_not_rescaled"),
-    )
+    wrong = wrong_program("online_softmax/acc_not_rescaled")
+    page.evaluate("hash => { location.hash = hash }", link(wrong, "loop"))
     expect(page.locator(".runner-notice")).to_be_visible(timeout=START)
     page.locator(".runner [data-act=check]").click()
     expect(page.locator(".runner-report")).to_contain_text(

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from scripts.run_program import program
-from tests.site.runner_panel import LESSON, PROBLEM, Panel
+from tests.site.runner_panel import LESSON, PROBLEM, Panel, link
 
 Open = Callable[..., Page]
 
@@ -163,14 +163,12 @@ def test_a_link_shows_the_code_and_never_runs_it(problem: Panel, open_page: Open
 
 def test_run_at_once_waits_for_the_program_of_the_link(lesson: Panel) -> None:
     lesson.page.evaluate(
-        """async source => {
-          const site = new URL(document.querySelector("meta[name=runner]").content, document.baseURI)
-          const { toHash } = await import(new URL("../../javascripts/runner/share.mjs", site).href)
+        """hash => {
           const run = document.querySelector(".runner [data-act=run]")
           addEventListener("hashchange", () => run.click(), { once: true }) // the page hears of it first
-          location.hash = await toHash(source, "")
+          location.hash = hash
         }""",
-        "print('of the link')",
+        link("print('of the link')"),
     )
     assert lesson.asked()[1] == "print('of the link')"
 

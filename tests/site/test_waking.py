@@ -6,10 +6,15 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from scripts.browsers import WAKE
+from tests.site.runner_panel import link
 
 LESSON = "lessons/l3_split_kv_decode/"
 LEFT = "document.querySelectorAll('[data-later]').length"
 THEME = "document.querySelectorAll('.md-code__nav, .md-typeset__scrollwrap').length > 0"
+# What would wake a page after a while is kept as quiet().
+KEEP_QUIET = """
+    const later = setTimeout
+    setTimeout = (run, time, ...all) => time === 8000 ? window.quiet = run : later(run, time, ...all)"""
 Open = Callable[..., Page]
 
 
@@ -55,9 +60,7 @@ def test_any_sign_of_a_reader_wakes_the_page(open_page: Open, sign: str) -> None
 
 def test_a_page_wakes_by_itself_after_a_while(open_page: Open) -> None:
     page = open_page("404.html", wake=False)
-    page.add_init_script("""
-        const later = setTimeout
-        setTimeout = (run, time, ...all) => time === 8000 ? window.quiet = run : later(run, time, ...all)""")
+    page.add_init_script(KEEP_QUIET)
     page.goto(page.url.replace("404.html", LESSON), wait_until="networkidle")
     assert page.evaluate(LEFT) > 0
     page.evaluate("quiet()")
@@ -68,6 +71,13 @@ def test_a_page_wakes_by_itself_after_a_while(open_page: Open) -> None:
 def test_a_page_that_was_found_by_a_search_shows_its_words(open_page: Open) -> None:
     page, _ = asleep(open_page, f"{LESSON}?h=merge")
     expect(page.locator("article mark").first).to_be_attached()
+
+
+def test_a_program_that_came_by_a_link_is_shown(open_page: Open) -> None:
+    page = open_page("404.html", wake=False)
+    page.add_init_script(KEEP_QUIET)
+    page.goto(page.url.replace("404.html", LESSON + link("print('of the link')")))
+    expect(page.locator(".runner-notice")).to_be_visible()
 
 
 def test_a_link_to_a_place_on_the_page_leads_there_at_once(open_page: Open) -> None:
